@@ -7,14 +7,14 @@ says how old a report may be, and whether a backend sees its own writes at once.
 
 A key ends once. If something returns under a key whose end was reported, such as a task on a node that was thought to
 be lost, the backend stops it and does not report it again: nothing runs twice unnoticed.
-
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from dovetail.model.device import Device
 from dovetail.model.event import Event
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
@@ -40,13 +40,10 @@ class Capabilities:
 
     def words(self) -> list[str]:
         """The names of what it can do."""
-        return [name for name in _ABILITIES if getattr(self, name)]
+        return [each.name for each in fields(self) if each.name not in _CONSISTENCY and getattr(self, each.name)]
 
 
-_ABILITIES = (
-    *("processes", "containers", "gpus", "logs", "observes"),
-    *("gang", "requeue", "suspend", "migrate", "executes"),
-)
+_CONSISTENCY = ("sees_own_writes", "stale_for_s")
 
 
 class Phase(StrEnum):
@@ -89,7 +86,7 @@ class Assignment:
     devices: tuple[int, ...] = ()
 
     def variables(self) -> dict[str, str]:
-        """Variables that every backend adds to the task's environment."""
+        """Variables that every backend adds to the task's environment. Numbers of replicas begin at 0."""
         return {
             "DOVETAIL_WORKLOAD": self.spec.name,
             "DOVETAIL_TASK": str(self.task),
@@ -98,6 +95,12 @@ class Assignment:
             "DOVETAIL_NODE": self.node,
             "DOVETAIL_ATTEMPT": self.key.rpartition(".")[2],
         }
+
+    def device_ids(self, known: Sequence[Device]) -> list[str]:
+        """Its GPUs of these: by UUID if all are known, because numbers change when a GPU fails; else by number."""
+        uuids = [known[slot].uuid for slot in self.devices if slot < len(known)]
+        named = [uuid for uuid in uuids if uuid is not None]
+        return named if len(named) == len(self.devices) else [str(slot) for slot in self.devices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,46 +122,36 @@ class Backend(Protocol):
     async def nodes(self) -> list[Node]:
         """Its current nodes. Empty if others register them. Raises if the system cannot be reached: callers use this
         to find out."""
-        ...
 
     async def prices(self) -> Mapping[str, Price]:
         """By node, for nodes whose price is known."""
-        ...
 
     async def status(self, key: str) -> Status:
         """The state of an attempt, asked of the system itself. Raises KeyError for an unknown key."""
-        ...
 
     async def start(self, report: Report) -> None:
         """Report NodeJoined for every node, and adopt what still runs from before a restart.
 
         From now on the backend reports TaskStarted, TaskFinished, NodeObserved and NodeHealthChanged as they happen.
         It repeats a report rather than losing it: the engine ignores what it already knows.
-
         """
-        ...
 
     async def bind(self, assignment: Assignment) -> None:
         """Run the task on its node. Binding the same key again changes nothing. Raises Refusal."""
-        ...
 
     async def stop(self, key: str, reason: str) -> None:
         """End the attempt: a TaskFinished (exit_code None) follows. The same holds for an unknown key, which the
         backend refuses from then on."""
-        ...
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         """After a restart: these attempts were confirmed as bound before. Report the state of each. An attempt of which
         no trace is left gets TaskFinished with exit_code None and a reason."""
-        ...
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         """The captured output of an attempt from a byte offset. Raises KeyError for a key without logs."""
-        ...
 
     async def close(self) -> None:
         """Stop watching. Tasks go on running where the backend can leave them running."""
-        ...
 
 
 @runtime_checkable
@@ -168,4 +161,3 @@ class MigratingBackend(Protocol):
     async def migrate(self, key: str, node: str) -> None:
         """Move the attempt to another node of the backend, under the same key. Migrating it again to the same node
         changes nothing. Raises Refusal if it still runs where it was: the caller then stops it."""
-        ...

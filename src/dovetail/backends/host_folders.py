@@ -3,7 +3,6 @@
 One rule for every backend that mounts folders. It checks the path as it is written, which the model keeps free of
 `..`. Symbolic links are followed at mount time, so allowing a folder also allows everything its links lead to. Named
 volumes, and how a volume is mounted, are left to the backend.
-
 """
 
 from collections.abc import Sequence

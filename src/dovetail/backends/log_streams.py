@@ -1,18 +1,20 @@
-"""Reads logs that a system sends from their beginning only, such as those of containers and pods, from a byte offset.
+"""Reads logs from a byte offset, in chunks that end between two characters: files, and streams.
 
-To read from an offset, all bytes before it have to be received. So a stream stays open for a while after a read: the
-reader that continues there gets what is new, and nothing is sent twice. Offsets count bytes since the log began: they
-stay valid when a stream is closed or the control plane restarts. Whether the task has ended is left to the caller.
-
+A stream is a log that a system sends from its beginning only, such as that of a container or pod. To read from an
+offset, all bytes before it have to be received. So a stream stays open for a while after a read: the reader that
+continues there gets what is new, and nothing is sent twice. Offsets count bytes since the log began: they stay valid
+when a stream is closed or the control plane restarts. Whether the task has ended is left to the caller.
 """
 
 import asyncio
+import codecs
 import contextlib
+import os
 import time
 from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
 
 from dovetail.backends.contract import LogChunk
-from dovetail.backends.log_text import whole_characters
 
 WAIT_S = 0.2  # a read waits this long for more output
 MAX_OPEN, IDLE_S = 50, 60.0
@@ -121,3 +123,27 @@ class LogStreams:
 
     async def close(self) -> None:
         await self.close_idle(0)
+
+
+def read_output(path: Path, offset: int, limit: int, *, ended: bool) -> LogChunk:
+    """A chunk of an output file. `ended`: the task had ended before this call, so nothing is appended any more."""
+    offset, limit = max(0, offset), max(1, limit)
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(offset)
+            content = file.read(limit)
+    except FileNotFoundError:
+        size, content = 0, b""
+    if not (ended and offset + len(content) >= size):
+        content = whole_characters(content)
+    next_offset = offset + len(content)
+    return LogChunk(content.decode("utf-8", "replace"), next_offset, ended and next_offset >= size)
+
+
+def whole_characters(content: bytes) -> bytes:
+    """Without an incomplete UTF-8 character at the end, unless that is all: the next chunk begins with it."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(content)
+    incomplete, _ = decoder.getstate()
+    return content.removesuffix(incomplete) or content

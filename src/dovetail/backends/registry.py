@@ -6,9 +6,9 @@ package that is not used does no harm; no two kinds share a name.
 
 An entry point is any object with `Settings`, a `Strict` model, and `build(name, settings, folder)`. A field that holds
 a secret is a `pydantic.SecretStr`: it is never shown, and is encrypted where entries are stored.
-
 """
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -48,42 +48,22 @@ class BackendKind:
     build: Callable[[str, Any, Path], Backend]
 
 
-def _docker(name: str, settings: DockerSettings, folder: Path) -> Backend:
-    from dovetail.backends.docker.backend import DockerBackend
+def _built_in(settings: type[Strict], backend: str) -> BackendKind:
+    """`backend`: its class, imported when the first one is built, so that its libraries load only if it is used."""
 
-    return DockerBackend(name, settings, folder)
+    def build_one(name: str, settings: Strict, folder: Path) -> Backend:
+        found: Backend = pkgutil.resolve_name(f"dovetail.backends.{backend}")(name, settings, folder)
+        return found
 
-
-def _kubernetes(name: str, settings: KubernetesSettings, folder: Path) -> Backend:
-    from dovetail.backends.kubernetes.backend import KubernetesBackend
-
-    return KubernetesBackend(name, settings, folder)
-
-
-def _local(name: str, settings: LocalSettings, folder: Path) -> Backend:
-    from dovetail.backends.local.backend import LocalBackend
-
-    return LocalBackend(name, settings, folder)
-
-
-def _simulated(name: str, settings: SimulatedSettings, folder: Path) -> Backend:  # noqa: ARG001 (keeps nothing on disk)
-    from dovetail.backends.simulated.backend import SimulatedBackend
-
-    return SimulatedBackend(name, settings)
-
-
-def _slurm(name: str, settings: SlurmSettings, folder: Path) -> Backend:
-    from dovetail.backends.slurm.backend import SlurmBackend
-
-    return SlurmBackend(name, settings, folder)
+    return BackendKind(settings, build_one)
 
 
 KINDS: dict[str, BackendKind] = {
-    "docker": BackendKind(DockerSettings, _docker),
-    "kubernetes": BackendKind(KubernetesSettings, _kubernetes),
-    "local": BackendKind(LocalSettings, _local),
-    "simulated": BackendKind(SimulatedSettings, _simulated),
-    "slurm": BackendKind(SlurmSettings, _slurm),
+    "docker": _built_in(DockerSettings, "docker.backend:DockerBackend"),
+    "kubernetes": _built_in(KubernetesSettings, "kubernetes.backend:KubernetesBackend"),
+    "local": _built_in(LocalSettings, "local.backend:LocalBackend"),
+    "simulated": _built_in(SimulatedSettings, "simulated.backend:SimulatedBackend"),
+    "slurm": _built_in(SlurmSettings, "slurm.backend:SlurmBackend"),
 }
 
 
@@ -165,16 +145,11 @@ def _in_words(error: ValidationError, settings: type[Strict]) -> ValidationError
         error.title,
         [
             InitErrorDetails(
-                type=PydanticCustomError("backend_settings", _literal(complaint.message)), loc=detail["loc"], input=None
+                type=PydanticCustomError("backend_settings", complaint.message), loc=detail["loc"], input=None
             )
             for detail, complaint in zip(details, complaints_of(error, settings), strict=False)
         ],
     )
-
-
-def _literal(words: str) -> Any:
-    """As a template without placeholders. Its type requires a literal, which an error about user input never is."""
-    return words
 
 
 def build(name: str, entry: BackendEntry, folder: Path) -> Backend:

@@ -14,12 +14,11 @@ is not complete yet can inherit the groups of tests one by one.
 from dovetail.testing.lifecycle import Lifecycle
 from dovetail.testing.races import Races
 from dovetail.testing.restart import Restart
-from dovetail.testing.rig import LONG_S, PATIENCE_S, Ear, Rig, run_async, started
-from dovetail.testing.subject import Subject
+from dovetail.testing.rig import LONG_S, PATIENCE_S, CollectedReports, Rig, Subject, run_async, started
 from dovetail.testing.trouble import Trouble
 from dovetail.testing.truth import Truth
 
-__all__ = ["LONG_S", "PATIENCE_S", "BackendConformance", "Ear", "Rig", "Subject", "run_async", "started"]
+__all__ = ["LONG_S", "PATIENCE_S", "BackendConformance", "CollectedReports", "Rig", "Subject", "run_async", "started"]
 
 
 class BackendConformance(Lifecycle, Restart, Truth, Races, Trouble):

@@ -17,7 +17,6 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 PIECE_BYTES = 65536
@@ -62,7 +61,7 @@ class LossyProxy:
         self.address = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -125,24 +124,16 @@ class LossyProxy:
         here = asyncio.current_task()
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task is not here), return_exceptions=True)
 
-    def _check_not_broken(self) -> None:
-        if self._broken:
-            raise ConnectionResetError
-
     async def _serve(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         try:
-            self._check_not_broken()
             from_server, to_server = await self._connect()
         except OSError:
             to_client.transport.abort()
             return
-        try:
-            self._check_not_broken()  # the proxy may have been broken meanwhile
-        except OSError:
-            to_client.transport.abort()
-            to_server.transport.abort()
-            return
         wire = _Wire(to_client, to_server)
+        if self._broken:  # meanwhile
+            wire.cut()
+            return
         self._wires.add(wire)
         try:
             await asyncio.gather(self._forward_requests(from_client, wire), self._forward_replies(from_server, wire))
@@ -151,6 +142,8 @@ class LossyProxy:
             wire.cut()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._broken:
+            raise ConnectionResetError
         if self._unix:
             return await asyncio.open_unix_connection(self._upstream)
         host, _, port = self._upstream.rpartition(":")

@@ -2,27 +2,32 @@
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import replace
-from itertools import count
 
 import pytest
 
 from dovetail.backends.contract import Assignment, Refusal
-from dovetail.model.event import TaskStarted
-from dovetail.testing.rig import LONG_S, PATIENCE_S, Conformance, Rig, in_event_loop, needed, started
-from dovetail.testing.subject import Subject
+from dovetail.testing.rig import (
+    LONG_S,
+    PATIENCE_S,
+    Conformance,
+    Rig,
+    Subject,
+    in_event_loop,
+    needed,
+    next_attempt,
+    patience,
+    started,
+)
 
 WHILE_S = 5.0  # the timeout of a call that gets no answer
 
 
 class Trouble(Conformance):
     @in_event_loop
-    async def test_a_bind_whose_reply_is_lost_runs_once_when_it_is_repeated(
-        self, subject: Subject, number: int
-    ) -> None:
+    async def test_a_bind_whose_reply_is_lost_runs_once_when_it_is_repeated(self, subject: Subject) -> None:
         cut_replies = needed(subject.cut_replies, "cut_replies")
         async with started(subject) as rig:
-            work = rig.work(number, 0.1, 4)
+            work = rig.new_work(0.1, 4)
             async with cut_replies():
                 outcome = await _outcome(rig.backend.bind(work))
                 assert not isinstance(outcome, Refusal), "it cannot be sure that nothing runs"
@@ -31,22 +36,20 @@ class Trouble(Conformance):
             rig.assert_run_once(work.key)
 
     @in_event_loop
-    async def test_a_stop_whose_reply_is_lost_ends_the_task_once(self, subject: Subject, number: int) -> None:
+    async def test_a_stop_whose_reply_is_lost_ends_the_task_once(self, subject: Subject) -> None:
         cut_replies = needed(subject.cut_replies, "cut_replies")
         async with started(subject) as rig:
-            work = rig.work(number, LONG_S)
-            await rig.backend.bind(work)
-            await rig.ear.until(TaskStarted, work.key)
+            work = await rig.start_new()
             async with cut_replies():
                 await _outcome(rig.backend.stop(work.key, "enough"))
             await rig.until_stopped(work.key, "enough")
             assert (await rig.finished(work.key)).exit_code is None
 
     @in_event_loop
-    async def test_a_restart_after_a_lost_reply_does_not_run_it_again(self, subject: Subject, number: int) -> None:
+    async def test_a_restart_after_a_lost_reply_does_not_run_it_again(self, subject: Subject) -> None:
         cut_replies = needed(subject.cut_replies, "cut_replies")
         async with started(subject) as before:
-            work = before.work(number, 0.3, 4)
+            work = before.new_work(0.3, 4)
             async with cut_replies():
                 await _outcome(before.backend.bind(work))
         async with started(subject) as after:
@@ -55,11 +58,10 @@ class Trouble(Conformance):
             after.assert_run_once(work.key)
 
     @in_event_loop
-    async def test_calls_that_fail_lose_nothing(self, subject: Subject, number: int) -> None:
+    async def test_calls_that_fail_lose_nothing(self, subject: Subject) -> None:
         break_calls = needed(subject.break_calls, "break_calls")
         async with started(subject) as rig:
-            first, second = rig.work(number, 0.0, 4), replace(rig.work(number, LONG_S), key=f"{number}.0.2")
-            await rig.backend.bind(second)
+            first, second = rig.new_work(0.0, 4), await rig.bind_new(LONG_S)
             await rig.running(second.key)
             async with break_calls():
                 for call in (rig.backend.bind(first), rig.backend.stop(second.key, "enough")):
@@ -69,8 +71,7 @@ class Trouble(Conformance):
             await rig.until_stopped(second.key, "enough")
             assert (await rig.finished(first.key)).exit_code == 4
             assert (await rig.finished(second.key)).exit_code is None
-            for work in (first, second):
-                rig.assert_run_once(work.key)
+            rig.assert_run_once(first.key, second.key)
 
     @in_event_loop
     async def test_a_system_that_cannot_be_reached_is_not_said_to_be_there(self, subject: Subject) -> None:
@@ -85,43 +86,38 @@ class Trouble(Conformance):
             await rig.until_answered(rig.backend.nodes)
 
     @in_event_loop
-    async def test_a_call_without_an_answer_delays_no_other_key(self, subject: Subject, number: int) -> None:
+    async def test_a_call_without_an_answer_delays_no_other_key(self, subject: Subject) -> None:
         hold_reply = needed(subject.hold_reply, "hold_reply")
         async with started(subject) as rig:
-            slow, quick = rig.work(number, 0.0, 4), replace(rig.work(number, 0.0, 3), key=f"{number}.0.2")
+            slow, quick = rig.new_work(0.0, 4), rig.new_work(0.0, 3)
             async with hold_reply(slow.key):
                 waiting = asyncio.ensure_future(rig.backend.bind(slow))
                 await subject.let_time_pass()
-                await rig.soon(rig.backend.bind(quick), f"a bind of {quick.key} beside that of {slow.key}")
+                async with patience(f"a bind of {quick.key} beside that of {slow.key}"):
+                    await rig.backend.bind(quick)
                 assert (await rig.finished(quick.key)).exit_code == 3
             outcome = (await asyncio.gather(waiting, return_exceptions=True))[0]
             assert not isinstance(outcome, Refusal), outcome
             await rig.until_bound(slow)
             assert (await rig.finished(slow.key)).exit_code == 4
-            for work in (slow, quick):
-                rig.assert_run_once(work.key)
+            rig.assert_run_once(slow.key, quick.key)
 
     @in_event_loop
-    async def test_an_end_that_could_not_be_reported_is_reported_again(self, subject: Subject, number: int) -> None:
+    async def test_an_end_that_could_not_be_reported_is_reported_again(self, subject: Subject) -> None:
         async with started(subject) as rig:
-            work = rig.work(number, 0.2, 9)
-            await rig.backend.bind(work)
-            await rig.ear.until(TaskStarted, work.key)
-            rig.ear.deaf = True
-            await rig.ear.until_true(lambda: rig.ear.missed > 0, f"a first report of the end of {work.key}")
-            rig.ear.deaf = False
+            work = await rig.start_new(0.2, 9)
+            rig.reports.failing = True
+            await rig.reports.until_true(lambda: rig.reports.failed_ends > 0, f"a report of the end of {work.key}")
+            rig.reports.failing = False
             assert (await rig.finished(work.key)).exit_code == 9
 
     @in_event_loop
-    async def test_what_comes_back_with_a_node_does_not_run_beside_its_successor(
-        self, subject: Subject, number: int
-    ) -> None:
+    async def test_what_comes_back_with_a_node_does_not_run_beside_its_successor(self, subject: Subject) -> None:
         """Split brain: the node is gone, its task is given up and a second attempt runs; then the node is back."""
         cut_off = needed(subject.cut_off, "cut_off")
         runs_now = needed(subject.runs_now, "runs_now")
         async with started(subject) as rig:
-            old = rig.work(number, LONG_S)
-            await rig.backend.bind(old)
+            old = await rig.bind_new(LONG_S)
             await rig.running(old.key)
             async with cut_off(old.key):
                 await _outcome(rig.backend.stop(old.key, "its node is gone"))
@@ -129,29 +125,27 @@ class Trouble(Conformance):
             new = await _bound_again(rig, old)
             await rig.running(new.key)
             assert (await rig.finished(old.key)).exit_code is None
-            await rig.ear.until_true(lambda: not runs_now(old.key), f"the end of {old.key} on the node itself")
+            await rig.reports.until_true(lambda: not runs_now(old.key), f"the end of {old.key} on the node itself")
             assert runs_now(new.key)
             await rig.backend.stop(new.key, "enough")
             assert (await rig.finished(new.key)).exit_code is None
-            for work in (old, new):
-                rig.assert_run_once(work.key)
+            rig.assert_run_once(old.key, new.key)
 
     @in_event_loop
     async def test_a_lost_attempt_that_lives_on_is_ended_though_the_control_plane_was_restarted(
-        self, subject: Subject, number: int
+        self, subject: Subject
     ) -> None:
         cut_off = needed(subject.cut_off, "cut_off")
         runs_now = needed(subject.runs_now, "runs_now")
         async with started(subject) as before:
-            old = before.work(number, LONG_S)
-            await before.backend.bind(old)
+            old = await before.bind_new(LONG_S)
             await before.running(old.key)
             async with cut_off(old.key):
                 await before.backend.close()
         async with started(subject) as after:
             await after.until_stopped(old.key, "given up")
             assert (await after.finished(old.key)).exit_code is None
-            await after.ear.until_true(lambda: not runs_now(old.key), f"the end of {old.key} on the node itself")
+            await after.reports.until_true(lambda: not runs_now(old.key), f"the end of {old.key} on the node itself")
             await _outcome(after.backend.bind(old))  # refused, or the same end once more
             assert (await after.finished(old.key)).exit_code is None
             after.assert_run_once(old.key)
@@ -159,17 +153,18 @@ class Trouble(Conformance):
 
 async def _bound_again(rig: Rig, old: Assignment) -> Assignment:
     """The next attempt of the same task that is not refused. Binds are refused while the backend misses the node."""
+    attempt = 1
     async with asyncio.timeout(PATIENCE_S):
-        for attempt in count(2):
-            new = replace(old, key=f"{old.key.rpartition('.')[0]}.{attempt}")
-            await rig.ear.until_true(lambda: rig.ear.online(old.node), f"the return of {old.node}")
+        while True:
+            attempt += 1
+            new = next_attempt(old, attempt)
+            await rig.reports.until_true(lambda: rig.reports.online(old.node), f"the return of {old.node}")
             try:
                 await rig.until_bound(new)
             except Refusal:
                 await rig.subject.let_time_pass()
             else:
                 return new
-    raise AssertionError("unreachable: it counts until it is bound, or out of patience")
 
 
 async def _outcome(call: Awaitable[None]) -> BaseException | None:

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.backends.contract import Assignment, Phase, Price, Refusal
+from dovetail.backends.contract import Phase, Price, Refusal
 from dovetail.model.event import TaskStarted
 from dovetail.model.node import Node
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, Amounts, ResourceRequest
-from dovetail.testing.rig import LONG_S, Conformance, in_event_loop, started
-from dovetail.testing.subject import Subject
+from dovetail.testing.rig import LONG_S, Conformance, Subject, in_event_loop, started
 
 HOURS_S = 6 * 3600.0
 
@@ -24,15 +23,15 @@ class Truth(Conformance):
     @in_event_loop
     async def test_a_started_backend_introduces_its_nodes(self, subject: Subject) -> None:
         async with started(subject) as rig:
-            assert rig.ear.nodes
-            assert {node.backend for node in rig.ear.nodes} == {rig.backend.name}
+            assert rig.reports.nodes
+            assert {node.backend for node in rig.reports.nodes} == {rig.backend.name}
 
     @in_event_loop
     async def test_the_nodes_it_lists_are_those_it_introduced(self, subject: Subject) -> None:
         if not subject.owns_its_nodes:
             pytest.skip("the nodes of this backend are introduced by others")
         async with started(subject) as rig:
-            introduced = {node.name: lasting_amounts(node) for node in rig.ear.nodes}
+            introduced = {node.name: lasting_amounts(node) for node in rig.reports.nodes}
             for _ in range(2):
                 listed = await rig.backend.nodes()
                 assert {node.name: lasting_amounts(node) for node in listed} == introduced
@@ -41,7 +40,7 @@ class Truth(Conformance):
     @in_event_loop
     async def test_every_node_has_something_to_run_work_on(self, subject: Subject) -> None:
         async with started(subject) as rig:
-            for node in rig.ear.nodes:
+            for node in rig.reports.nodes:
                 amounts = node.capacity.amounts()
                 assert all(amounts.get(resource, 0) > 0 for resource in (CPU, MEMORY, SLOTS)), amounts
                 assert node.kinds
@@ -52,20 +51,20 @@ class Truth(Conformance):
     async def test_prices_are_those_of_its_nodes(self, subject: Subject) -> None:
         async with started(subject) as rig:
             prices = await rig.backend.prices()
-            assert set(prices) <= {node.name for node in rig.ear.nodes}
+            assert set(prices) <= {node.name for node in rig.reports.nodes}
             assert all(isinstance(price, Price) and price.per_hour >= 0 for price in prices.values())
 
     @in_event_loop
-    async def test_what_a_node_is_said_to_have_can_be_used_at_once(self, subject: Subject, number: int) -> None:
+    async def test_what_a_node_is_said_to_have_can_be_used_at_once(self, subject: Subject) -> None:
         async with started(subject) as rig:
-            node = rig.ear.nodes[0]
+            node = rig.reports.nodes[0]
             half = ResourceRequest(cpu=node.capacity.cpu / 2, memory=node.capacity.memory // 2)
             spec = subject.workload(LONG_S, 0, "").model_copy(update={"resources": half})
-            works = [rig.assignment(number, spec, attempt) for attempt in (1, 2)]
+            works = [replace(rig.new_work(), spec=spec) for _ in range(2)]
             for work in works:
                 await rig.backend.bind(work)
             for work in works:
-                await rig.ear.until(TaskStarted, work.key)
+                await rig.reports.until(TaskStarted, work.key)
             phases = [(await rig.backend.status(work.key)).phase for work in works]
             assert phases == [Phase.RUNNING, Phase.RUNNING]
             for work in works:
@@ -73,11 +72,11 @@ class Truth(Conformance):
                 await rig.finished(work.key)
 
     @in_event_loop
-    async def test_a_node_it_does_not_have_is_refused(self, subject: Subject, number: int) -> None:
+    async def test_a_node_it_does_not_have_is_refused(self, subject: Subject) -> None:
         if not subject.owns_its_nodes:
             pytest.skip("the nodes of this backend are introduced by others")
         async with started(subject) as rig:
-            work = replace(rig.work(number), node="nobody-has-this-node")
+            work = replace(rig.new_work(), node="nobody-has-this-node")
             with pytest.raises(Refusal, match="nobody-has-this-node"):
                 await rig.backend.bind(work)
             rig.assert_never_run(work.key)
@@ -85,36 +84,24 @@ class Truth(Conformance):
     @pytest.mark.parametrize("off_s", [-HOURS_S, HOURS_S])
     @in_event_loop
     async def test_clocks_that_are_hours_apart_change_nothing(
-        self, subject: Subject, number: int, off_s: float, monkeypatch: pytest.MonkeyPatch
+        self, subject: Subject, off_s: float, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The clock of the control plane is off, and the system's is not: to the backend that is the same as the other
         way round. In the middle it is put right."""
         true_time, true_time_ns = time.time, time.time_ns
-
-        def put_off(patch: pytest.MonkeyPatch) -> None:
+        with monkeypatch.context() as patch:
             patch.setattr(time, "time", lambda: true_time() + off_s)
             patch.setattr(time, "time_ns", lambda: true_time_ns() + int(off_s * 1e9))
-
-        with monkeypatch.context() as patch:
-            put_off(patch)
             async with started(subject) as before:
-                short, long = before.work(number, 0.1, 4), _second(before.work(number, LONG_S))
-                for work in (short, long):
-                    await before.backend.bind(work)
+                short, long = await before.bind_new(0.1, 4), await before.bind_new(LONG_S)
                 assert (await before.finished(short.key)).exit_code == 4
-                kinds = [type(event) for event in before.ear.heard if getattr(event, "key", None) == short.key]
+                kinds = [type(event) for event in before.reports.received if getattr(event, "key", None) == short.key]
                 assert kinds[0] is TaskStarted
                 await before.running(long.key)
         async with started(subject) as after:
             await after.backend.reconcile([long])
-            await after.ear.until(TaskStarted, long.key)
+            await after.reports.until(TaskStarted, long.key)
             assert (await after.backend.status(long.key)).phase is Phase.RUNNING
             await after.backend.stop(long.key, "enough")
             assert (await after.finished(long.key)).exit_code is None
-            for work in (short, long):
-                after.assert_run_once(work.key)
-
-
-def _second(work: Assignment) -> Assignment:
-    """The next attempt of the same task."""
-    return replace(work, key=f"{work.task}.2")
+            after.assert_run_once(short.key, long.key)

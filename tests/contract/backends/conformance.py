@@ -4,11 +4,11 @@ from dovetail.testing.conformance import (
     LONG_S,
     PATIENCE_S,
     BackendConformance,
-    Ear,
+    CollectedReports,
     Rig,
     Subject,
     run_async,
     started,
 )
 
-__all__ = ["LONG_S", "PATIENCE_S", "BackendConformance", "Ear", "Rig", "Subject", "run_async", "started"]
+__all__ = ["LONG_S", "PATIENCE_S", "BackendConformance", "CollectedReports", "Rig", "Subject", "run_async", "started"]

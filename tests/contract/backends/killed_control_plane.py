@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from tests.contract.backends.conformance import Ear, Rig, Subject
+from tests.contract.backends.conformance import CollectedReports, Rig, Subject
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.model.event import Event, TaskFinished
@@ -41,11 +41,11 @@ async def control(
     finished_file = folder / "finished"
     known = finished_file.read_text().splitlines() if finished_file.exists() else []
     finished = {line.split()[0] for line in known if line.endswith(".")}  # a line cut off by the kill does not count
-    backend, ear = subject.backend_factory(), Ear(subject)
+    backend, reports = subject.backend_factory(), CollectedReports(subject)
     all_over = asyncio.Event()
 
     async def report(event: Event) -> None:
-        await ear.report(event)
+        await reports.report(event)
         if isinstance(event, TaskFinished) and event.key not in finished:
             with finished_file.open("a") as file:
                 file.write(f"{event.key} {event.exit_code} .\n")
@@ -54,7 +54,7 @@ async def control(
             all_over.set()
 
     await backend.start(report)
-    rig = Rig(subject, backend, ear)
+    rig = Rig(subject, backend, reports)
     works = [placed(rig.work(number, 0.2)) for number in range(1, attempts + 1)]
     todo = [work for work in works if work.key not in finished]
     if known:

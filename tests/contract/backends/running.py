@@ -14,7 +14,7 @@ def run_to_end(subject: Subject, spec: Workload, workload: int = 1) -> tuple[Tas
         async with started(subject) as rig:
             work = rig.assignment(workload, spec)
             await rig.backend.bind(work)
-            finished = await rig.ear.until(TaskFinished, work.key)
+            finished = await rig.reports.until(TaskFinished, work.key)
             found.append((finished, (await rig.backend.logs(work.key, 0, 1_000_000)).text))
 
     run_async(scene)

@@ -123,7 +123,7 @@ def test_a_worker_that_was_killed_ends_what_it_left_and_starts_nothing_again(tmp
             async with started(subject) as rig:
                 assignment = rig.work(1)
                 await rig.backend.bind(assignment)
-                await rig.ear.until(TaskStarted, assignment.key)
+                await rig.reports.until(TaskStarted, assignment.key)
                 first.kill()
                 first.wait()
                 assert runs_now(tmp_path, assignment.key)
@@ -131,7 +131,7 @@ def test_a_worker_that_was_killed_ends_what_it_left_and_starts_nothing_again(tmp
                     finished = await rig.finished(assignment.key)
                 assert finished.exit_code is None
                 assert "restarted" in finished.reason
-                await rig.ear.until_true(lambda: not runs_now(tmp_path, assignment.key), "the end of what was left")
+                await rig.reports.until_true(lambda: not runs_now(tmp_path, assignment.key), "the end of what was left")
 
         run_async(scene)
 

@@ -11,7 +11,8 @@ import pytest
 from tests.contract.backends.conformance import BackendConformance, Subject
 
 from dovetail.backends.contract import Assignment, Report
-from dovetail.backends.registered.backend import RegisteredBackend, TaskReport
+from dovetail.backends.registered.backend import RegisteredBackend
+from dovetail.backends.registered.protocol import TaskReport
 from dovetail.model.event import NodeJoined
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity

@@ -19,7 +19,3 @@ The Engine API is a few JSON calls and two streams over a socket. They use httpx
 client for unix sockets, TLS and SSH, in the event loop, with a timeout on every wait. The Docker SDK blocks a thread
 per stream and host, and aiodocker would add a second HTTP library.
 """
-
-from dovetail.backends.docker.settings import DockerSettings
-
-__all__ = ["DockerSettings"]

@@ -6,6 +6,7 @@ an attempt that hangs delays no other; attempts at rest cost nothing.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -36,15 +37,9 @@ class _Active:
     """An attempt that is not at rest."""
 
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    waiting: list[asyncio.Future[None]] = field(default_factory=list)
-    """Binds that wait for the outcome."""
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    binds: int = 0  # how many wait for the outcome; one that is cancelled is repeated, and counts
     task: asyncio.Task[None] | None = None
-
-    def settle(self) -> None:
-        for future in self.waiting:
-            if not future.done():
-                future.set_result(None)
-        self.waiting.clear()
 
 
 class DockerAttempts:
@@ -74,6 +69,11 @@ class DockerAttempts:
         """The host's current time: its containers' times are in its clock."""
         self._clock_ahead_s = host_now_s - time.time()
 
+    async def seen(self, key: str) -> Seen | None:
+        """Its container, asked of the engine; None if there is none."""
+        inspected = await self._api.inspect(self._identity.name(key))
+        return None if inspected is None else seen_in(inspected)
+
     def rests(self, key: str) -> bool:
         """It runs, its start was reported, and no step is in progress."""
         return key in self._start_reported and key not in self._active
@@ -102,13 +102,15 @@ class DockerAttempts:
         """Begin an ordered attempt. Returns when it runs, has ended, or takes long. Raises Refusal."""
         self._orders[assignment.key] = assignment
         self._end_unreported.add(assignment.key)
-        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.wake(assignment.key).waiting.append(settled)
-        await asyncio.wait({settled}, timeout=BIND_PATIENCE_S)
+        active = self.wake(assignment.key)
+        active.binds += 1
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BIND_PATIENCE_S):
+                await active.settled.wait()
         record = await self._journal.get(assignment.key)
-        if not settled.done() and not self.reachable.is_set():
+        if not active.settled.is_set() and not self.reachable.is_set():
             record = await self._journal.refuse(assignment.key, "the host fell silent before it was started")
-        settled.cancel()  # the caller no longer waits: a refusal has to be reported
+        active.binds -= 1  # the caller no longer waits: a refusal has to be reported
         if record is not None and record.refused:
             self._end_unreported.discard(assignment.key)
             raise Refusal(record.reason)
@@ -140,7 +142,7 @@ class DockerAttempts:
                 await asyncio.sleep(backoff.next_s())
                 continue
             if at_rest and not active.wake.is_set():
-                active.settle()
+                active.settled.set()
                 del self._active[key]
                 return
 
@@ -154,28 +156,28 @@ class DockerAttempts:
         seen = None
         if record.state is not State.ENDED:
             self._end_unreported.add(key)
-            inspected = await self._api.inspect(name)
-            seen = None if inspected is None else seen_in(inspected)
+            seen = await self.seen(key)
         step = decide(record, seen)
         match step.do:
-            case Do.MAKE:
-                return await self._make(key, name, active)
+            case Do.CREATE:
+                return await self._create(key, name, active)
             case Do.START:
                 await self._start(record, name)
             case Do.STOP:
                 assert seen is not None
-                await self._stop(key, name, seen)
+                await self._journal.stop_sent(key)
+                await self._api.stop(name, seen.grace_s)
             case Do.REST:
                 assert seen is not None
                 return await self._rest(key, seen)
             case Do.END:
                 await self._end(key, name, step)
-            case Do.TELL:
+            case Do.REPORT:
                 await self._report_end(record, active)
                 return True
         return False
 
-    async def _make(self, key: str, name: str, active: _Active) -> bool:
+    async def _create(self, key: str, name: str, active: _Active) -> bool:
         assignment = self._orders.get(key)
         if assignment is None:  # ordered before a restart; the caller repeats the bind
             return True
@@ -201,14 +203,8 @@ class DockerAttempts:
             try:
                 await self._api.start(name)
             except DockerApiError as error:
-                inspected = await self._api.inspect(name)
-                seen = None if inspected is None else seen_in(inspected)
-                if decide(record, seen).do is Do.START:  # its state has not changed: only this error says why
+                if decide(record, await self.seen(record.key)).do is Do.START:  # unchanged: only this error says why
                     await self._end(record.key, name, could_not_start(0, str(error)))
-
-    async def _stop(self, key: str, name: str, seen: Seen) -> None:
-        await self._journal.stop_sent(key)
-        await self._api.stop(name, seen.grace_s)
 
     async def _end(self, key: str, name: str, step: AttemptStep) -> None:
         await self._journal.end(key, step.exit_code, step.reason, ran=step.ran)
@@ -235,8 +231,7 @@ class DockerAttempts:
 
     async def _report_end(self, record: Record, active: _Active) -> None:
         key = record.key
-        heard = any(not future.done() for future in active.waiting)
-        reported_by_bind = record.refused and record.stop_reason is None and heard
+        reported_by_bind = record.refused and record.stop_reason is None and active.binds > 0
         if key in self._end_unreported and not reported_by_bind:
             task = task_of_key(key)
             if record.ran and key not in self._start_reported:

@@ -5,16 +5,22 @@ failed connection. `engine_api` has the calls.
 """
 
 import asyncio
+import contextlib
+import shutil
 import ssl
+import tempfile
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 
 from dovetail.backends.docker.settings import HostSettings, Tls
-from dovetail.backends.docker.ssh_relay import SshRelay
 
 KEPT_CONNECTIONS = 20
 KEPT_FOR_S = 30.0
+BLOCK_BYTES = 64 * 1024
+MAX_ERROR_CHARACTERS = 500
+CONNECT_S = 10
 
 
 class DockerUnreachable(Exception):
@@ -67,3 +73,96 @@ def _tls_context(tls: Tls) -> ssl.SSLContext:
         files = ", ".join(file for file in (tls.ca, tls.cert, tls.key) if file is not None)
         raise DockerUnreachable(f"its certificates cannot be used ({files}): {error}") from error
     return context
+
+
+def ssh_command(settings: HostSettings) -> list[str]:
+    """Never asks for a password: no user is there to type it."""
+    parts, ssh = urlsplit(settings.url), settings.ssh
+    command = [ssh.program, "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
+    if ssh.identity is not None:
+        command += ["-i", ssh.identity, "-o", "IdentitiesOnly=yes"]
+    if ssh.known_hosts is not None:
+        command += ["-o", f"UserKnownHostsFile={ssh.known_hosts}", "-o", "StrictHostKeyChecking=yes"]
+    command += ssh.options
+    if parts.port is not None:
+        command += ["-p", str(parts.port)]
+    if parts.username is not None:
+        command += ["-l", parts.username]
+    assert parts.hostname is not None
+    return [*command, "--", parts.hostname, *ssh.command]
+
+
+class SshRelay:
+    """A local socket on which every connection is one `ssh host docker system dial-stdio`.
+
+    Docker's own client works the same way: ssh handles logins, keys, agents and host keys, and the host needs only its
+    `docker` program. Guarantees: only this user can use the socket; socket and ssh processes end with the relay; ssh's
+    last error is kept for the error message.
+    """
+
+    def __init__(self, settings: HostSettings) -> None:
+        self.last_error = ""
+        self._command = ssh_command(settings)
+        self._folder: Path | None = None
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+        self._closing = asyncio.Event()
+
+    async def open(self) -> Path:
+        self._folder = Path(tempfile.mkdtemp(prefix="dovetail-ssh-"))  # a short path: socket paths have a length limit
+        path = self._folder / "engine.sock"
+        self._server = await asyncio.start_unix_server(self._accept, path)
+        return path
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        self._closing.set()
+        while self._serving:  # not cancelled: each has to end and reap a process
+            await asyncio.gather(*self._serving, return_exceptions=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        pipe = asyncio.subprocess.PIPE
+        try:
+            ssh = await asyncio.create_subprocess_exec(*self._command, stdin=pipe, stdout=pipe, stderr=pipe)
+        except OSError as error:
+            self.last_error = f"cannot run {self._command[0]}: {error.strerror}"
+            writer.close()
+            return
+        assert ssh.stdin is not None
+        assert ssh.stdout is not None
+        assert ssh.stderr is not None
+        there = asyncio.create_task(_pass_on(reader, ssh.stdin))
+        back = asyncio.create_task(_pass_on(ssh.stdout, writer))
+        words = asyncio.create_task(self._listen(ssh.stderr))
+        closing = asyncio.create_task(self._closing.wait())
+        await asyncio.wait({there, back, closing}, return_when=asyncio.FIRST_COMPLETED)
+        if back.done():
+            await asyncio.wait({words}, timeout=1)  # it has ended: wait for its error message
+        with contextlib.suppress(ProcessLookupError):
+            ssh.kill()
+        tasks = (there, back, words, closing)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        writer.close()
+        await ssh.wait()
+
+    async def _listen(self, stderr: asyncio.StreamReader) -> None:
+        while line := await stderr.readline():
+            if text := line.decode(errors="replace").strip():
+                self.last_error = text[:MAX_ERROR_CHARACTERS]
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError, OSError):
+        while block := await reader.read(BLOCK_BYTES):
+            writer.write(block)
+            await writer.drain()

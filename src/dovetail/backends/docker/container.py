@@ -1,24 +1,18 @@
 """Turns an assignment into a container, and refuses what this backend cannot run. Pure.
 
 Requests become CPU shares and a soft memory limit; limits become a CPU quota and a hard memory limit without swap. The
-command replaces the image's entry point and command. Besides the workload's own variables it sees
-
-    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   the number of this replica, from 0
-    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  the number of replicas
-    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   the number of this attempt of the task
-
-and only its own GPUs. A share of a GPU is not enforced: it sees the whole GPU.
+command replaces the image's entry point and command. It sees the workload's own variables, those of
+`Assignment.variables`, and only its own GPUs. A share of a GPU is not enforced: it sees the whole GPU.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.host_folders import is_folder, refuse_other_folders
-from dovetail.model.device import Device, devices_of
+from dovetail.model.device import devices_of
 from dovetail.model.workloads.image import canonical
 from dovetail.model.workloads.workload import Volume, Workload, WorkloadKind
 
@@ -94,7 +88,8 @@ def container_body(
     }
     if assignment.devices:
         devices = devices_of(host.gpus, max(assignment.devices) + 1)
-        body["HostConfig"]["DeviceRequests"] = [_gpus(assignment.devices, devices)]
+        gpus = {"Driver": "nvidia", "DeviceIDs": assignment.device_ids(devices), "Capabilities": [["gpu"]]}
+        body["HostConfig"]["DeviceRequests"] = [gpus]
     if spec.run.command:
         # The whole command is the entry point: some engines treat an empty entry point like none.
         body["Entrypoint"] = list(spec.run.command)
@@ -129,11 +124,3 @@ def _log_config(settings: DockerSettings) -> dict[str, Any]:
 def _mount(volume: Volume) -> dict[str, Any]:
     kind = "bind" if is_folder(volume) else "volume"
     return {"Type": kind, "Source": volume.source, "Target": volume.target, "ReadOnly": volume.read_only}
-
-
-def _gpus(slots: Sequence[int], devices: Sequence[Device]) -> dict[str, Any]:
-    """By UUID if all are known, because numbers change when a GPU fails; else by number."""
-    uuids = [devices[slot].uuid for slot in slots if slot < len(devices)]
-    named = [uuid for uuid in uuids if uuid is not None]
-    ids = named if len(named) == len(slots) else [str(slot) for slot in slots]
-    return {"Driver": "nvidia", "DeviceIDs": ids, "Capabilities": [["gpu"]]}

@@ -31,7 +31,7 @@ _NAMED_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIG
 
 
 class Stage(StrEnum):
-    MADE = "made"
+    CREATED = "created"
     UNSTARTABLE = "unstartable"
     RUNNING = "running"
     EXITED = "exited"
@@ -52,12 +52,12 @@ class Seen:
 
 
 class Do(StrEnum):
-    MAKE = "make"
+    CREATE = "create"
     START = "start"
     STOP = "stop"
     REST = "rest"
     END = "end"
-    TELL = "tell"
+    REPORT = "report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def seen_in(inspected: dict[str, Any]) -> Seen:
     elif started_at is not None:
         stage = Stage.EXITED
     else:
-        stage = Stage.UNSTARTABLE if exit_code or error else Stage.MADE
+        stage = Stage.UNSTARTABLE if exit_code or error else Stage.CREATED
     return Seen(
         stage=stage,
         exit_code=exit_code,
@@ -97,24 +97,20 @@ def moment(text: str) -> float | None:
     """Seconds since the epoch of a timestamp in Go's format; None for its zero, which means never."""
     if not text or text.startswith("0001-"):
         return None
-    whole, dot, rest = text.partition(".")
-    if not dot:
-        return datetime.fromisoformat(text).timestamp()
-    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-    return datetime.fromisoformat(whole + rest[len(digits) :]).timestamp() + float(f"0.{digits}")
+    return datetime.fromisoformat(text).timestamp()
 
 
 def decide(record: Record, seen: Seen | None) -> AttemptStep:
     if record.state is State.ENDED:
-        return AttemptStep(Do.TELL)
+        return AttemptStep(Do.REPORT)
     stopping = record.state is State.STOPPING
     asked = AttemptStep(Do.END, record.stop_code, record.stop_reason or "stopped", ran=record.stop_sent, remove=True)
     if seen is None:
         if stopping:
             return asked
         lost = AttemptStep(Do.END, None, "lost: its container was removed from the host by somebody else", ran=True)
-        return lost if record.created else AttemptStep(Do.MAKE)
-    if seen.stage is Stage.MADE:
+        return lost if record.created else AttemptStep(Do.CREATE)
+    if seen.stage is Stage.CREATED:
         return asked if stopping else AttemptStep(Do.START)
     if seen.stage is Stage.UNSTARTABLE:
         return asked if stopping else could_not_start(seen.exit_code, seen.error)

@@ -6,7 +6,8 @@ others.
 """
 
 import json
-from collections.abc import AsyncIterator
+import struct
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from dovetail.backends.docker.connection import Connection, DockerUnreachable
 CALL_S = 60.0  # starting a container on a busy host can take long
 PULL_SILENCE_S = 300.0  # a pull reports progress at every layer
 NEWEST = (1, 47)  # the newest version of the API that this module was written for
+FRAME_HEADER = struct.Struct(">BxxxL")  # the number of the stream, and the length of the frame
 _NOT_FOUND, _CONFLICT = 404, 409
 
 Json = dict[str, Any]
@@ -51,34 +53,22 @@ class EngineApi:
             self._prefix = f"/v{version[0]}.{version[1]}"
 
     async def info(self) -> Json:
-        found: Json = await self._json("GET", "/info", timeout_s=self._answer_within_s)
-        return found
+        return dict(self._decoded(await self._call("GET", "/info", timeout_s=self._answer_within_s)))
 
     # --- containers ------------------------------------------------------------------------------------------
 
     async def containers(self, labels: list[str], statuses: list[str] | None = None) -> list[Json]:
         filters = {"label": labels} | ({} if statuses is None else {"status": statuses})
-        found: list[Json] = await self._json(
-            "GET", "/containers/json", params={"all": "true", "filters": json.dumps(filters)}
-        )
-        return found
+        params = {"all": "true", "filters": json.dumps(filters)}
+        return list(self._decoded(await self._call("GET", "/containers/json", params=params)))
 
     async def inspect(self, name: str) -> Json | None:
-        try:
-            found: Json = await self._json("GET", f"/containers/{name}/json")
-        except DockerApiError as error:
-            if error.status == _NOT_FOUND:
-                return None
-            raise
-        return found
+        response = await self._call("GET", f"/containers/{name}/json", tolerated=(_NOT_FOUND,))
+        return None if response.is_error else dict(self._decoded(response))
 
     async def create(self, name: str, body: Json) -> None:
         """Idempotent: a container of that name is the requested one."""
-        try:
-            await self._call("POST", "/containers/create", params={"name": name}, body=body)
-        except DockerApiError as error:
-            if error.status != _CONFLICT:
-                raise
+        await self._call("POST", "/containers/create", params={"name": name}, body=body, tolerated=(_CONFLICT,))
 
     async def start(self, name: str) -> None:
         await self._call("POST", f"/containers/{name}/start")
@@ -89,21 +79,17 @@ class EngineApi:
 
     async def remove(self, name: str) -> None:
         """In any state, with its anonymous volumes."""
-        try:
-            await self._call("DELETE", f"/containers/{name}", params={"force": "true", "v": "true"})
-        except DockerApiError as error:
-            if error.status not in (_NOT_FOUND, _CONFLICT):  # it is removed, or being removed
-                raise
+        params, tolerated = {"force": "true", "v": "true"}, (_NOT_FOUND, _CONFLICT)  # it is removed, or being removed
+        await self._call("DELETE", f"/containers/{name}", params=params, tolerated=tolerated)
 
     async def stats(self, name: str) -> Json:
         options = {"stream": "false", "one-shot": "true"}
-        found: Json = await self._json("GET", f"/containers/{name}/stats", params=options)
-        return found
+        return dict(self._decoded(await self._call("GET", f"/containers/{name}/stats", params=options)))
 
-    async def output(self, name: str) -> AsyncIterator[bytes]:
-        """Its output so far and from now on, until it ends."""
+    async def output(self, name: str) -> AsyncGenerator[bytes]:
+        """Its standard output and standard error so far and from now on, until it ends."""
         params = {"stdout": "true", "stderr": "true", "follow": "true"}
-        async for block in self._stream("GET", f"/containers/{name}/logs", params, silence_s=None):
+        async for block in unframed(self._stream("GET", f"/containers/{name}/logs", params, silence_s=None)):
             yield block
 
     # --- the engine ------------------------------------------------------------------------------------------
@@ -114,17 +100,10 @@ class EngineApi:
             yield json.loads(line)
 
     async def has_image(self, image: str) -> bool:
-        try:
-            await self._call("GET", f"/images/{image}/json")
-        except DockerApiError as error:
-            if error.status == _NOT_FOUND:
-                return False
-            raise
-        return True
+        return not (await self._call("GET", f"/images/{image}/json", tolerated=(_NOT_FOUND,))).is_error
 
     async def images(self) -> list[Json]:
-        found: list[Json] = await self._json("GET", "/images/json")
-        return found
+        return list(self._decoded(await self._call("GET", "/images/json")))
 
     async def pull(self, image: str, login: str | None) -> None:
         """`image` has a tag or a digest. Raises DockerApiError, also for an error in the middle of the pull."""
@@ -143,8 +122,7 @@ class EngineApi:
             self._client = await self._connection.open()
         return self._client
 
-    async def _json(self, method: str, path: str, **options: Any) -> Any:
-        response = await self._call(method, path, **options)
+    def _decoded(self, response: httpx.Response) -> Any:
         try:
             return response.json()
         except ValueError as error:
@@ -158,14 +136,16 @@ class EngineApi:
         params: dict[str, str] | None = None,
         body: Json | None = None,
         timeout_s: float = CALL_S,
+        tolerated: Sequence[int] = (),
     ) -> httpx.Response:
+        """`tolerated`: statuses of errors that the caller handles."""
         client = await self._open()
         timeout = httpx.Timeout(timeout_s, connect=self._answer_within_s)
         try:
             response = await client.request(method, self._prefix + path, params=params, json=body, timeout=timeout)
         except (httpx.TransportError, OSError) as error:
             raise DockerUnreachable(self._connection.words(error)) from error
-        if response.is_error:
+        if response.is_error and response.status_code not in tolerated:
             raise _api_error(response)
         return response
 
@@ -180,19 +160,34 @@ class EngineApi:
     ) -> AsyncIterator[bytes]:
         client = await self._open()
         timeout = httpx.Timeout(self._answer_within_s, read=silence_s)
-        request = client.build_request(method, self._prefix + path, params=params, headers=headers, timeout=timeout)
+        url = self._prefix + path
         try:
-            response = await client.send(request, stream=True)
-            try:
+            async with client.stream(method, url, params=params, headers=headers, timeout=timeout) as response:
                 if response.is_error:
                     await response.aread()
                     raise _api_error(response)
                 async for block in response.aiter_bytes():
                     yield block
-            finally:
-                await response.aclose()
         except (httpx.TransportError, OSError) as error:
             raise DockerUnreachable(self._connection.words(error)) from error
+
+
+async def unframed(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The contents of the frames in which the engine sends output."""
+    rest = b""
+    async for block in blocks:
+        rest += block
+        at = 0
+        contents = []
+        while len(rest) - at >= FRAME_HEADER.size:
+            _, size = FRAME_HEADER.unpack_from(rest, at)
+            if len(rest) - at - FRAME_HEADER.size < size:
+                break
+            contents.append(rest[at + FRAME_HEADER.size : at + FRAME_HEADER.size + size])
+            at += FRAME_HEADER.size + size
+        rest = rest[at:]
+        if contents:
+            yield b"".join(contents)
 
 
 async def _lines(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

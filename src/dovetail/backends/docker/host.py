@@ -10,20 +10,20 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dovetail.backends.contract import Assignment, LogChunk, Phase, Report, Status
 from dovetail.backends.docker.attempts import DockerAttempts
 from dovetail.backends.docker.connection import Connection, DockerUnreachable
 from dovetail.backends.docker.container import Identity, container_body
-from dovetail.backends.docker.deciding import Stage, moment, seen_in
+from dovetail.backends.docker.deciding import Stage, moment
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images, labels_of_images
 from dovetail.backends.docker.journal import Journal, Record, State
-from dovetail.backends.docker.node import cores, describe, engine_id
-from dovetail.backends.docker.observing import Observer
-from dovetail.backends.docker.output import Outputs
+from dovetail.backends.docker.node import Observer, cores, describe, engine_id
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
+from dovetail.backends.log_streams import LogStreams
 from dovetail.backends.retention import to_remove
 from dovetail.model.backoff import Backoff
 from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
@@ -60,12 +60,12 @@ class Host:
         self._api = EngineApi(Connection(settings), backend.answer_within_s)
         self._images = Images(self._api, backend.pull, backend.registries)
         self._info: dict[str, Any] = {}
-        self._told: Node | None = None  # as it was last reported; None: it has to be reported
+        self._reported: Node | None = None  # as it was last reported; None: it has to be reported
         self._offline_reported = False
         self._poll_now = asyncio.Event()
         self._broken = asyncio.Event()
         self._adopted = False
-        self._outputs = Outputs()
+        self._outputs = LogStreams()
         self._observer = Observer(self._api)
         self.attempts = DockerAttempts(
             identity, self._api, journal, self._images, report, self._body_of, backend.parallel, self._check_connection
@@ -109,36 +109,34 @@ class Host:
     async def status(self, record: Record) -> Status:
         if record.state is State.ENDED:
             return Status(Phase.ENDED, record.exit_code, record.reason)
-        inspected = await self._api.inspect(self._identity.name(record.key))
-        stage = None if inspected is None else seen_in(inspected).stage
-        running = stage in (Stage.RUNNING, Stage.EXITED)  # exited: its end is reported soon
+        seen = await self.attempts.seen(record.key)
+        running = seen is not None and seen.stage in (Stage.RUNNING, Stage.EXITED)  # exited: its end is reported soon
         return Status(Phase.RUNNING if running else Phase.ACCEPTED, reason=record.stop_reason or "")
 
     async def logs(self, record: Record, offset: int, limit: int) -> LogChunk:
         """Raises KeyError if its container was removed."""
-        name = self._identity.name(record.key)
-        inspected = await self._api.inspect(name)
-        if inspected is None and (record.state is State.ENDED or record.created):
+        seen = await self.attempts.seen(record.key)
+        if seen is None and (record.state is State.ENDED or record.created):
             raise KeyError(f"no logs of attempt {record.key}: its container has been removed from {self.name}")
-        if inspected is None or seen_in(inspected).stage in (Stage.MADE, Stage.UNSTARTABLE):
+        if seen is None or seen.stage in (Stage.CREATED, Stage.UNSTARTABLE):
             return LogChunk("", offset, ended=False)
+        name = self._identity.name(record.key)
         chunk, over = await self._outputs.read(name, offset, limit, lambda: self._api.output(name))
         if not over:
             return chunk
         # The stream also ends when the engine stops; only an exited container prints nothing more.
-        inspected = await self._api.inspect(name)
-        ended = inspected is None or seen_in(inspected).stage is Stage.EXITED
-        return LogChunk(chunk.text, chunk.next_offset, ended)
+        seen = await self.attempts.seen(record.key)
+        return replace(chunk, ended=seen is None or seen.stage is Stage.EXITED)
 
     # --- how the host is -------------------------------------------------------------------------------------
 
     async def _connect(self) -> None:
         await self._api.greet()
         node = await self.describe()
-        twin = self._same_engine(engine_id(self._info), self.name)
-        if twin is not None:
+        same = self._same_engine(engine_id(self._info), self.name)
+        if same is not None:
             raise DockerUnreachable(
-                f"it is the same engine as host {twin!r} (same id, host name and folder); remove one of them from the "
+                f"it is the same engine as host {same!r} (same id, host name and folder); remove one of them from the "
                 "settings, or give machines that were cloned different host names"
             )
         now = moment(str(self._info.get("SystemTime", "")))
@@ -150,8 +148,8 @@ class Host:
         await self._look()
 
     async def _announce(self, node: Node) -> None:
-        if node != self._told and await self._tell(NodeJoined(node)):
-            self._told = node
+        if node != self._reported and await self._send(NodeJoined(node)):
+            self._reported = node
             self._offline_reported = False
 
     async def _mark_offline(self, reason: str) -> None:
@@ -160,11 +158,11 @@ class Host:
         if self._offline_reported:
             return
         _log.warning("host %s is offline: %s", self.name, reason)
-        if await self._tell(NodeHealthChanged(self.name, False, reason)):
+        if await self._send(NodeHealthChanged(self.name, False, reason)):
             self._offline_reported = True
-            self._told = None  # when it is back, NodeJoined also reports it as online
+            self._reported = None  # when it is back, NodeJoined also reports it as online
 
-    async def _tell(self, event: NodeJoined | NodeHealthChanged | NodeObserved) -> bool:
+    async def _send(self, event: NodeJoined | NodeHealthChanged | NodeObserved) -> bool:
         """False if the receiver failed, which says nothing about the host. The report is repeated later."""
         try:
             await self._report(event)
@@ -182,14 +180,14 @@ class Host:
 
     async def _stay_connected(self) -> None:
         """Until the connection breaks. `run` then reconnects once, and the host is offline if that fails."""
-        tasks = [
+        tasks: list[asyncio.Task[Any]] = [
             asyncio.create_task(work, name=f"docker: {what} of {self.name}")
             for what, work in (
                 ("events", self._follow_events()),
                 ("looks", self._poll()),
                 ("use", self._observe()),
                 ("tidying", self._remove_old()),
-                ("trouble", self._wait_until_broken()),
+                ("trouble", self._broken.wait()),
             )
         ]
         try:
@@ -201,9 +199,6 @@ class Host:
         for task, error in zip(tasks, found, strict=True):
             if task in done and isinstance(error, Exception) and not isinstance(error, DockerUnreachable):
                 raise error
-
-    async def _wait_until_broken(self) -> None:
-        await self._broken.wait()
 
     async def _follow_events(self) -> None:
         since = moment(str(self._info.get("SystemTime", ""))) or time.time()
@@ -253,7 +248,7 @@ class Host:
 
     async def _observe(self) -> None:
         while True:
-            await self._tell(NodeObserved(self.name, await self._observer.observe()))
+            await self._send(NodeObserved(self.name, await self._observer.observe()))
             await asyncio.sleep(self._backend.observe_interval_s)
 
     async def _remove_old(self) -> None:

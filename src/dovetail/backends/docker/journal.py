@@ -85,7 +85,8 @@ class Journal:
 
     async def close(self) -> None:
         if self._database is not None:
-            await self._run(self._close)
+            await self._run(self._database.close)
+            self._database = None
         self._thread.shutdown(wait=False)
 
     async def get(self, key: str) -> Record | None:
@@ -195,25 +196,19 @@ class Journal:
             found = self._sql("SELECT cluster FROM identity")
         return str(found[0][0])
 
-    def _close(self) -> None:
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-
     def _sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         assert self._database is not None, "the journal is not open"
         return self._database.execute(statement, values).fetchall()
 
     def _get(self, key: str) -> Record | None:
         rows = self._sql(f"SELECT {', '.join(_COLUMNS)} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own names)
-        return _record(dict(zip(_COLUMNS, rows[0], strict=True))) if rows else None
+        if not rows:
+            return None
+        row = dict(zip(_COLUMNS, rows[0], strict=True))
+        flags = {name: bool(row[name]) for name in ("created", "stop_sent", "ran")}
+        return Record(**row | flags | {"state": State(row["state"])})
 
     def _known(self, key: str) -> Record:
         found = self._get(key)
         assert found is not None, key
         return found
-
-
-def _record(row: dict[str, Any]) -> Record:
-    flags = {name: bool(row[name]) for name in ("created", "stop_sent", "ran")}
-    return Record(**row | flags | {"state": State(row["state"])})

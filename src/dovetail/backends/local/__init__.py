@@ -16,8 +16,3 @@ The truth about an attempt is its run folder, never the memory of a process:
 Where a service manager starts the control plane, it must end only the main process on a restart (systemd:
 `KillMode=process`), or the attempts end with it and are reported as lost.
 """
-
-from dovetail.backends.local.backend import LocalBackend
-from dovetail.backends.local.settings import LocalSettings
-
-__all__ = ["LocalBackend", "LocalSettings"]

@@ -1,7 +1,6 @@
 """This machine as a backend with one node: puts the pieces of this package together.
 
 Every method may be repeated. Blocking work (files, starting processes) runs on threads, never in the event loop.
-
 """
 
 import asyncio
@@ -14,17 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
-from dovetail.backends.local.doorbell import Doorbell
 from dovetail.backends.local.enforcement import Enforcement, find_enforcement
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.machine import measure_capacity, measure_labels, measure_use
 from dovetail.backends.local.order import refuse_what_cannot_run, write_order
-from dovetail.backends.local.output import read_attempt_output
-from dovetail.backends.local.retention import prune, unfinished
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.backends.local.settings import LocalSettings
-from dovetail.backends.local.watcher import RunWatcher
-from dovetail.backends.retention import prune_regularly
+from dovetail.backends.local.watcher import Doorbell, RunWatcher
+from dovetail.backends.run_folder import prune, prune_regularly
 from dovetail.model.device import devices_of
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
@@ -103,7 +99,7 @@ class LocalBackend:
             self._watching.watch(run, child)
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
-        return await asyncio.to_thread(read_attempt_output, self._folder, key, offset, limit)
+        return await asyncio.to_thread(LocalRunFolder.read_output, self._folder, key, offset, limit)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -126,7 +122,9 @@ class LocalBackend:
         if self._settings.limits == "auto":
             owner = hashlib.sha256(str(self._folder.resolve()).encode()).hexdigest()[:12]
             self._enforcement = find_enforcement(self._settings.cgroup_parent, owner)
-        adopted = unfinished(self._folder)
+        left_running = (RunPhase.CLAIMED, RunPhase.RUNNING, RunPhase.LOST)
+        unended = [run for run in LocalRunFolder.all_in(self._folder) if run.ended_at() is None]
+        adopted = [run for run in unended if run.look().phase in left_running]
         _log.info(
             "backend %s: node %s, runs in %s, limits by %s, %d attempts found again",
             self.name, self._node, self._folder, self._enforcement.kind, len(adopted),
@@ -167,5 +165,5 @@ class LocalBackend:
                 _log.exception("cannot report the use of node %s, will try again", self._node)
 
     def _prune(self) -> int:
-        keep_runs, keep_for_s = self._settings.keep_runs, self._settings.keep_for_s
-        return prune(self._folder, keep_runs, keep_for_s, time.time(), self._watching.watches)
+        runs = [run for run in LocalRunFolder.all_in(self._folder) if not self._watching.watches(run.key)]
+        return prune(self._folder, runs, self._settings.keep_runs, self._settings.keep_for_s, time.time())

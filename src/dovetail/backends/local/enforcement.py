@@ -9,9 +9,9 @@ command can be found and ended.
   session is not found when the attempt is stopped.
 
 The node's label `limits` says which is in force. This module probes and plans; the supervisor applies the plan.
-
 """
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,11 +72,16 @@ def find_enforcement(parent: str, owner: str, mountinfo: str | None = None) -> E
     mounts = cgroup_mounts(text)
     if "unified" in mounts:
         folder = mounts["unified"] / parent / owner
-        if _make_v2(mounts["unified"], folder) and _works(folder, "memory.max", "cpu.max"):
+        with contextlib.suppress(OSError):
+            _make_v2(mounts["unified"], folder)
+            _try_to_write(folder, "memory.max", "cpu.max")
             return Enforcement("cgroup2", folder, folder)
     if "memory" in mounts and "cpu" in mounts:
         memory, cpu = mounts["memory"] / parent / owner, mounts["cpu"] / parent / owner
-        if _make(memory) and _make(cpu) and _works(memory, "memory.limit_in_bytes") and _works(cpu, "cpu.cfs_quota_us"):
+        with contextlib.suppress(OSError):
+            for folder, file in ((memory, "memory.limit_in_bytes"), (cpu, "cpu.cfs_quota_us")):
+                folder.mkdir(parents=True, exist_ok=True)
+                _try_to_write(folder, file)
             return Enforcement("cgroup1", memory, cpu)
     return Enforcement("rlimit")
 
@@ -98,38 +103,22 @@ def cgroup_mounts(mountinfo: str) -> dict[str, Path]:
     return found
 
 
-def _make(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return True
-
-
-def _make_v2(root: Path, folder: Path) -> bool:
+def _make_v2(root: Path, folder: Path) -> None:
     """Controllers are delegated one level at a time. A controller that the root lacks is not available below it."""
-    try:
-        if not {"memory", "cpu"} <= set((root / "cgroup.controllers").read_text().split()):
-            return False
-        folder.mkdir(parents=True, exist_ok=True)
-        levels = [folder, *folder.parents]
-        for level in reversed(levels[: levels.index(root) + 1]):
-            (level / "cgroup.subtree_control").write_text("+memory +cpu")
-    except OSError:
-        return False
-    return True
+    if not {"memory", "cpu"} <= set((root / "cgroup.controllers").read_text().split()):
+        raise OSError(f"{root} lacks the controllers for memory and CPU")
+    folder.mkdir(parents=True, exist_ok=True)
+    levels = [folder, *folder.parents]
+    for level in reversed(levels[: levels.index(root) + 1]):
+        (level / "cgroup.subtree_control").write_text("+memory +cpu")
 
 
-def _works(folder: Path, *files: str) -> bool:
-    """Whether the files can be written. Their permissions say little about cgroups, so it is tried."""
+def _try_to_write(folder: Path, *files: str) -> None:
+    """Raises OSError if that is not allowed. The permissions of the files say little about cgroups."""
     probe = folder / f"probe-{os.getpid()}"
+    probe.mkdir(exist_ok=True)
     try:
-        probe.mkdir(exist_ok=True)
-        try:
-            for name in files:
-                (probe / name).write_text((probe / name).read_text())
-        finally:
-            probe.rmdir()
-    except OSError:
-        return False
-    return True
+        for name in files:
+            (probe / name).write_text((probe / name).read_text())
+    finally:
+        probe.rmdir()

@@ -2,7 +2,6 @@
 
 A supervisor has its own session and standard files, so no signal to the control plane's group or terminal reaches it.
 It is compiled once per start of the backend, which saves that time for every attempt.
-
 """
 
 import os

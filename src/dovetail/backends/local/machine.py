@@ -2,12 +2,13 @@
 
 A part is reserved for the system and the control plane: 5 % of the cores (at least 0.1), 10 % of the memory (at least
 256 MiB, at most 4 GiB) and 5 % of the disk. Measured use is that of the whole machine.
-
 """
 
 import os
 import platform
 from pathlib import Path
+
+import psutil
 
 from dovetail.backends.local.settings import CapacityOverride
 from dovetail.model.resources import CPU, DEFAULT_NODE_SLOTS, DISK, MEMORY, Amounts, Capacity
@@ -23,8 +24,6 @@ def cores() -> int:
 
 def memory_bytes() -> int:
     """Physical memory, or the limit of the container that this process runs in."""
-    import psutil
-
     found = int(psutil.virtual_memory().total)
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -37,8 +36,6 @@ def memory_bytes() -> int:
 
 
 def measure_capacity(folder: Path, override: CapacityOverride) -> Capacity:
-    import psutil
-
     cpu, memory, disk = float(cores()), memory_bytes(), psutil.disk_usage(str(folder))
     usable_disk = disk.used + disk.free  # part of that may be reserved for root
     return Capacity(
@@ -60,8 +57,6 @@ def measure_labels() -> Labels:
 
 def measure_use(folder: Path) -> Amounts:
     """Current use; CPU since the last call."""
-    import psutil
-
     memory = psutil.virtual_memory()
     return {
         CPU: round(psutil.cpu_percent(interval=None) * 10 * (psutil.cpu_count() or 1)),

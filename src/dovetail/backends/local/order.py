@@ -1,14 +1,8 @@
 """Turns an assignment into the order for its supervisor, and refuses what this backend cannot run.
 
-The command gets a clean environment: PATH, HOME, LANG and TMPDIR of the control plane, the workload's own variables and
-
-    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   the number of this replica, from 0
-    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  the number of replicas
-    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   the number of this attempt of the task
-
-and, if it has GPUs, CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES: their UUIDs if the settings give them, else their
-numbers. A share of a GPU is not enforced: the task sees the whole GPU.
-
+The command gets a clean environment: PATH, HOME, LANG and TMPDIR of the control plane, the workload's own variables,
+those of `Assignment.variables` and, if it has GPUs, CUDA_VISIBLE_DEVICES and NVIDIA_VISIBLE_DEVICES: their UUIDs if the
+settings give them, else their numbers. A share of a GPU is not enforced: the task sees the whole GPU.
 """
 
 import os
@@ -31,11 +25,7 @@ def refuse_what_cannot_run(assignment: Assignment, node: str) -> None:
 
 
 def write_order(
-    assignment: Assignment,
-    run: Path,
-    enforcement: Enforcement,
-    usual_grace_s: float,
-    devices: Sequence[Device] = (),
+    assignment: Assignment, run: Path, enforcement: Enforcement, usual_grace_s: float, devices: Sequence[Device] = ()
 ) -> bytes:
     """The workload's grace period takes precedence over `usual_grace_s`."""
     spec = assignment.spec
@@ -52,23 +42,13 @@ def write_order(
 
 
 def _environment(assignment: Assignment, devices: Sequence[Device]) -> dict[str, str]:
-    spec = assignment.spec
-    visible = _visible(assignment.devices, devices)
+    visible = ",".join(assignment.device_ids(devices))
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": os.environ.get("HOME", "/"),
         "LANG": os.environ.get("LANG", "C.UTF-8"),
         "TMPDIR": tempfile.gettempdir(),
-        **spec.run.env,
+        **assignment.spec.run.env,
         **assignment.variables(),
-        **({} if visible is None else {"CUDA_VISIBLE_DEVICES": visible, "NVIDIA_VISIBLE_DEVICES": visible}),
+        **({"CUDA_VISIBLE_DEVICES": visible, "NVIDIA_VISIBLE_DEVICES": visible} if visible else {}),
     }
-
-
-def _visible(slots: Sequence[int], devices: Sequence[Device]) -> str | None:
-    """The task's GPUs as CUDA names them, or None. CUDA does not accept numbers and UUIDs mixed."""
-    if not slots:
-        return None
-    uuids = [devices[slot].uuid for slot in slots if slot < len(devices)]
-    named = [uuid for uuid in uuids if uuid is not None]
-    return ",".join(named if len(named) == len(slots) else map(str, slots))

@@ -1,8 +1,7 @@
 """The run folder of one attempt, as the backend reads and writes it. Its files are listed in the package's docstring.
 
 Guarantees: `look` returns the state of the attempt, whichever process wrote it; only one of `refuse` and a supervisor's
-claim succeeds; `bury` ends what a killed supervisor left behind. All methods block: the backend calls them on threads.
-
+claim succeeds; `end_lost` ends what a killed supervisor left behind. The backend calls all methods on threads.
 """
 
 import contextlib
@@ -16,7 +15,7 @@ from typing import Any
 
 from dovetail.backends.local import supervisor
 from dovetail.backends.local.supervisor import CLAIM, ORDER, RESULT, RUNNING, STOP
-from dovetail.model.command import task_of_key
+from dovetail.backends.run_folder import RunFolder
 
 SUPERVISOR_LOG = "supervisor.log"
 
@@ -38,11 +37,11 @@ class RunStatus:
     refused: bool = False
 
 
-class LocalRunFolder:
+class LocalRunFolder(RunFolder):
+    order_file = ORDER
+
     def __init__(self, folder: Path, key: str) -> None:
-        self.task = task_of_key(key)
-        self.key = key
-        self.path = folder / key
+        super().__init__(folder, key)
         self._claim: dict[str, Any] | None = None  # neither changes once it exists
         self._running: dict[str, Any] | None = None
 
@@ -64,6 +63,13 @@ class LocalRunFolder:
 
     def was_started(self) -> bool:
         return (self.path / RUNNING).exists()
+
+    def ended_at(self) -> float | None:
+        for name in (RESULT, CLAIM):
+            with contextlib.suppress(FileNotFoundError):
+                at = (self.path / name).stat().st_mtime
+                return at if name == RESULT or self.look().refused else None
+        return None
 
     def order(self, content: bytes) -> None:
         """Write the order, unless it exists."""
@@ -95,7 +101,7 @@ class LocalRunFolder:
             finally:
                 os.close(handle)
 
-    def bury(self) -> RunStatus:
+    def end_lost(self) -> RunStatus:
         """End the processes of a lost attempt, and write its result."""
         look = self.look()
         if look.phase is not RunPhase.LOST:

@@ -97,11 +97,16 @@ def boot_id() -> str:
     return (read_text("/proc/sys/kernel/random/boot_id") or "").strip()
 
 
+def _stat(pid: int | str) -> list[str]:
+    """The fields after the name in /proc/<pid>/stat; none if the process does not live."""
+    fields = (read_text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return fields if fields and fields[0] not in "ZX" else []
+
+
 def started_ticks(pid: int) -> int | None:
     """When a living process started: together with pid and boot id a name that is never reused."""
-    stat = read_text(f"/proc/{pid}/stat")
-    fields = stat.rpartition(")")[2].split() if stat else []
-    return int(fields[19]) if fields and fields[0] not in "ZX" else None
+    fields = _stat(pid)
+    return int(fields[19]) if fields else None
 
 
 def identity(pid: int) -> dict[str, object]:
@@ -130,13 +135,7 @@ def cgroup_pids(cgroups: list[str]) -> set[int]:
 
 def _group_pids(group: int) -> set[int]:
     """Living members of a process group, by a walk through /proc: only for attempts without a cgroup."""
-    found = set()
-    for name in os.listdir("/proc"):
-        stat = read_text(f"/proc/{name}/stat") if name.isdigit() else None
-        fields = stat.rpartition(")")[2].split() if stat else []
-        if fields and fields[0] not in "ZX" and int(fields[2]) == group:
-            found.add(int(name))
-    return found
+    return {int(pid) for pid in os.listdir("/proc") if pid.isdigit() and _stat(pid)[2:3] == [str(group)]}
 
 
 def remains(group: int | None, cgroups: list[str]) -> bool:

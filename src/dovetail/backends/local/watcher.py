@@ -3,16 +3,20 @@
 One task serves all attempts: it looks at a run folder when its doorbell rings, and at all of them every second, in case
 a ring was lost or a supervisor was killed. It repeats a report that fails, and watches an attempt until its end was
 reported.
-
 """
 
 import asyncio
 import logging
+import os
+import stat
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from dovetail.backends.contract import Report
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase, RunStatus
+from dovetail.backends.local.supervisor import DOORBELL
 from dovetail.model.event import TaskFinished, TaskStarted
 
 LOOK_INTERVAL_S = 1.0
@@ -83,7 +87,7 @@ class RunWatcher:
         ended = watched.child is not None and not self._launcher.is_running(watched.child)
         look = watched.run.look()
         if look.phase is RunPhase.LOST:
-            return watched.run.bury()
+            return watched.run.end_lost()
         if look.phase is RunPhase.ORDERED and ended:
             said = watched.run.supervisor_log()
             watched.run.refuse(f"lost: its supervisor could not start{': ' + said if said else ''}")
@@ -100,3 +104,40 @@ class RunWatcher:
             await self._report(TaskFinished(run.task, run.key, look.exit_code, look.reason))
             if self._watched.get(run.key) is watched and run.key not in self._due:
                 del self._watched[run.key]
+
+
+class Doorbell:
+    """A named pipe through which supervisors, also those of an earlier start, ask the backend to look at their folder.
+
+    A ring is a hint: it may be repeated or lost (no listener, pipe full).
+    """
+
+    def __init__(self, folder: Path, ring: Callable[[list[str]], None]) -> None:
+        self._path = folder / DOORBELL
+        self._ring = ring
+        self._file: int | None = None
+        self._rest = b""
+
+    def open(self) -> None:
+        """Needs a running event loop."""
+        if not self._path.exists() or not stat.S_ISFIFO(self._path.stat().st_mode):
+            self._path.unlink(missing_ok=True)
+            os.mkfifo(self._path, 0o600)
+        # Open for reading and writing: it then never reports end of file when the last supervisor closes it.
+        self._file = os.open(self._path, os.O_RDWR | os.O_NONBLOCK)
+        asyncio.get_running_loop().add_reader(self._file, self._read)
+
+    def close(self) -> None:
+        if self._file is not None:
+            asyncio.get_running_loop().remove_reader(self._file)
+            os.close(self._file)
+            self._file = None
+
+    def _read(self) -> None:
+        assert self._file is not None
+        try:
+            received = os.read(self._file, 65536)
+        except BlockingIOError:
+            return
+        *keys, self._rest = (self._rest + received).split(b"\n")
+        self._ring([key.decode(errors="replace") for key in keys])

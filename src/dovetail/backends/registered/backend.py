@@ -7,7 +7,6 @@ a node: orders are sent with the reply to the node's next heartbeat.
 Orders live in memory: after a restart, `reconcile` and repeated commands restore them. For `SETTLE_S` after a start,
 work without an order is left alone and not stopped. The control plane detects silent nodes, and the nodes keep the
 output of tasks.
-
 """
 
 import time
@@ -15,22 +14,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dovetail.backends.contract import (
-    Assignment,
-    Capabilities,
-    LogChunk,
-    Phase,
-    Price,
-    Refusal,
-    Report,
-    Status,
-)
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.node import Node
-
-__all__ = ["HeartbeatReply", "NotStarted", "RegisteredBackend", "TaskReport"]
 
 SETTLE_S = 15.0
 HEARTBEAT_S = 10.0
@@ -41,7 +29,7 @@ FIRST_SIGNAL_STATUS = 128  # shells add the signal's number to this for a proces
 @dataclass(slots=True)
 class _Order:
     assignment: Assignment
-    told: bool  # the node may have received it
+    sent: bool  # the node may have received it
     running: bool = False  # the node has reported it
     stop_reason: str | None = None
 
@@ -90,11 +78,11 @@ class RegisteredBackend:
         return Status(Phase.ENDED, end.exit_code, end.reason)
 
     async def bind(self, assignment: Assignment) -> None:
-        await self._order(assignment, told=False)
+        await self._order(assignment, sent=False)
 
     async def stop(self, key: str, reason: str) -> None:
         order = self._orders.get(key)
-        if order is not None and order.told:
+        if order is not None and order.sent:
             order.stop_reason = order.stop_reason or reason
             return
         if order is not None:
@@ -108,7 +96,7 @@ class RegisteredBackend:
         """Order each again: the node reports its state, or starts what it never received."""
         for assignment in assignments:
             try:
-                await self._order(assignment, told=True)
+                await self._order(assignment, sent=True)
             except Refusal as refusal:
                 await self._send(TaskFinished(assignment.task, assignment.key, None, str(refusal)))
 
@@ -126,13 +114,13 @@ class RegisteredBackend:
             if order.stop_reason is not None:
                 stop.append(key)
             elif not order.running:
-                order.told = True
+                order.sent = True
                 run.append(order.assignment)
         return HeartbeatReply(run, [*stop, *(key for key in unordered if key not in stop)])
 
     # --- orders ----------------------------------------------------------------------------------------------
 
-    async def _order(self, assignment: Assignment, *, told: bool) -> None:
+    async def _order(self, assignment: Assignment, *, sent: bool) -> None:
         key = assignment.key
         end = self._ends.get(key)
         if end is not None and end.node is None:
@@ -141,7 +129,7 @@ class RegisteredBackend:
             await self._send(TaskFinished(assignment.task, key, end.exit_code, end.reason))
         elif key not in self._orders:
             self._ends.pop(key, None)  # the report of another node does not count
-            order = self._orders[key] = _Order(assignment, told)
+            order = self._orders[key] = _Order(assignment, sent)
             self._by_node.setdefault(assignment.node, {})[key] = order
 
     def _drop(self, order: _Order) -> None:
@@ -169,7 +157,7 @@ class RegisteredBackend:
         if report.state == "running":
             if not order.running:
                 await self._send(TaskStarted(task, key))
-                order.running = order.told = True
+                order.running = order.sent = True
             return True
         exit_code, reason = _outcome(report, order.stop_reason)
         await self._send(TaskFinished(task, key, exit_code, reason))  # first: if this fails, the node reports again
@@ -197,7 +185,6 @@ def _outcome(report: TaskReport, stop_reason: str | None) -> tuple[int | None, s
     """Exit code and reason for the engine.
 
     An attempt that a signal ended after the order to stop was stopped, also if the node reports an exit status.
-
     """
     code = report.exit_code
     by_signal = code is not None and (code < 0 or code >= FIRST_SIGNAL_STATUS)

@@ -11,7 +11,6 @@ has reported its end. A node follows five rules:
 - it reports a lost attempt (the node restarted, the process is gone) as `finished` without an exit code, with a reason.
 
 A heartbeat need not mention what has not changed.
-
 """
 
 from dataclasses import dataclass

@@ -1,15 +1,26 @@
-"""One attempt in the simulated world: its fate and its progress.
+"""One attempt in the simulated world: its fate, its progress and its log.
 
 It keeps what reports and logs need, not the workload, whose definition may be large: a hundred thousand attempts are
 remembered. Times are virtual seconds since the epoch.
+
+A log is a few lines with their times. It only grows, so byte offsets stay valid, and it is ASCII, so a chunk never cuts
+a character.
 """
 
+import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from dovetail.backends.contract import LogChunk
 from dovetail.backends.simulated.rehearsal import Fate
 from dovetail.model.event import TaskFinished
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
+from dovetail.model.text.quantity import format_duration
+
+QUARTERS = (0.25, 0.5, 0.75)
+FIRST_SIGN_OF_LIFE_S = 60.0
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +42,42 @@ class SimulatedAttempt:
     def runs(self) -> bool:
         return self.started_at is not None and self.end is None
 
-    @property
-    def cut_short(self) -> bool:
-        """Stopped or lost: it did not end by itself, and is never started again."""
-        return self.end is not None and self.end.exit_code is None
+
+def read_log(attempt: SimulatedAttempt, now: float, offset: int, limit: int) -> LogChunk:
+    """At most `limit` bytes from `offset`; empty after the end."""
+    text = "".join(f"{_clock(at)} {line}\n" for at, line in _lines(attempt, now))
+    whole = text.encode("ascii", "backslashreplace")
+    start = min(max(offset, 0), len(whole))
+    chunk = whole[start : start + max(limit, 0)]
+    next_offset = start + len(chunk)
+    return LogChunk(chunk.decode("ascii"), next_offset, attempt.end is not None and next_offset == len(whole))
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+
+
+def _lines(attempt: SimulatedAttempt, now: float) -> Iterator[tuple[float, str]]:
+    started_at = attempt.started_at
+    if started_at is not None:
+        yield started_at, f"{attempt.title} starts on {attempt.node}: {shlex.join(attempt.command) or '(no command)'}"
+        until = now if attempt.ended_at is None else attempt.ended_at
+        run_time_s = attempt.fate.run_time_s if attempt.fate is not None else None
+        yield from _signs_of_life(started_at, until) if run_time_s is None else _progress(started_at, run_time_s, until)
+    if attempt.end is not None and attempt.ended_at is not None:
+        yield attempt.ended_at, f"ends: {attempt.end.reason}"
+
+
+def _progress(started_at: float, run_time_s: float, until: float) -> Iterator[tuple[float, str]]:
+    for share in QUARTERS:
+        at = started_at + share * run_time_s
+        if at < until:
+            yield at, f"{share:.0%} done"
+
+
+def _signs_of_life(started_at: float, until: float) -> Iterator[tuple[float, str]]:
+    """The intervals double, so that the log of a year stays short."""
+    passed_s = FIRST_SIGN_OF_LIFE_S
+    while started_at + passed_s < until:
+        yield started_at + passed_s, f"still running after {format_duration(passed_s)}"
+        passed_s *= 2

@@ -13,7 +13,8 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Report, Status
 from dovetail.backends.simulated.fleet import fleet
@@ -33,13 +34,11 @@ class SimulatedBackend:
 
     capabilities = Capabilities(processes=True, containers=True, gpus=True, logs=True, observes=True)
 
-    def __init__(
-        self, name: str, settings: SimulatedSettings, monotonic_s: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, name: str, settings: SimulatedSettings, _folder: Path | None = None) -> None:
+        """It keeps nothing on disk."""
         self.name = name
         self._speed = settings.speed
-        self._monotonic_s = monotonic_s
-        self._born_monotonic_s = monotonic_s()
+        self._born_monotonic_s = time.monotonic()
         self._born_at = time.time()
         self._fleet = fleet(settings, name)
         self._settings = settings
@@ -91,7 +90,7 @@ class SimulatedBackend:
 
     def _now(self) -> float:
         """Virtual seconds since the epoch: the wall clock at the beginning, then `speed` times as fast."""
-        return self._born_at + (self._monotonic_s() - self._born_monotonic_s) * self._speed
+        return self._born_at + (time.monotonic() - self._born_monotonic_s) * self._speed
 
     def _wake_if_due(self) -> None:
         """Wake the task if something is due before it would wake."""

@@ -1,19 +1,45 @@
-"""The fate of one attempt, known in advance.
+"""The fate of one attempt, known in advance, and the random numbers that decide it.
 
 Pure: the same seed, key, workload and settings give the same fate, here, in the discrete-event simulator and after a
 restart. A retry has another key and so another fate. The caller has the clock.
+
+Random numbers are drawn by name, in any order. There is no generator and so no state: the fate of one attempt never
+depends on others.
 """
 
 import math
+from hashlib import blake2b
+from struct import Struct
 from typing import NamedTuple
 
-from dovetail.backends.simulated.chance import chances, normal
 from dovetail.backends.simulated.settings import RehearsalSettings
 from dovetail.model.text.quantity import MAX_DURATION_S, format_duration
 from dovetail.model.workloads.workload import Workload
 
 FAILED = 1
 TIMED_OUT = 124  # as timeout(1) uses it
+_WORDS = Struct("<4Q")
+_STEPS = 2.0**52
+
+
+def chances(seed: int, name: str) -> tuple[float, float, float, float]:
+    """Four independent numbers, uniform in the open interval (0, 1): never 0 or 1, so logarithms are safe."""
+    a, b, c, d = _WORDS.unpack(blake2b(f"{seed}/{name}".encode(), digest_size=32).digest())
+    return (
+        ((a >> 12) + 0.5) / _STEPS,
+        ((b >> 12) + 0.5) / _STEPS,
+        ((c >> 12) + 0.5) / _STEPS,
+        ((d >> 12) + 0.5) / _STEPS,
+    )
+
+
+def normal(u: float, v: float) -> float:
+    """A standard normal number from two uniform ones (Box and Muller)."""
+    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
+
+
+def exponential(u: float, mean: float) -> float:
+    return -mean * math.log(u)
 
 
 class Fate(NamedTuple):

@@ -17,10 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.backends.contract import Assignment, LogChunk, Phase, Refusal, Status
-from dovetail.backends.simulated.attempt import SimulatedAttempt
-from dovetail.backends.simulated.chance import chances, exponential
-from dovetail.backends.simulated.logbook import read_log
-from dovetail.backends.simulated.rehearsal import rehearse
+from dovetail.backends.simulated.attempt import SimulatedAttempt, read_log
+from dovetail.backends.simulated.rehearsal import chances, exponential, rehearse
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved, TaskFinished, TaskStarted
@@ -51,7 +49,7 @@ class World:
         self._places = {node.name: _Place(node) for node in nodes}
         self._live: dict[str, SimulatedAttempt] = {}
         self._ended: OrderedDict[str, SimulatedAttempt] = OrderedDict()
-        self._said: deque[Event] = deque()
+        self._reports: deque[Event] = deque()
         self._agenda: list[tuple[float, int, Callable[[Any, float], None], Any]] = []
         self._planned = 0  # entries of the same time are processed in the order of planning
         self._stale = 0
@@ -73,14 +71,10 @@ class World:
 
     def bind(self, assignment: Assignment, now: float) -> float:
         """Accept the attempt; returns the time when that is confirmed. Raises Refusal."""
-        key = assignment.key
-        if key in self._live:
-            return now
-        if (past := self._ended.get(key)) is not None:
-            assert past.end is not None
-            if past.cut_short:
-                raise Refusal(f"{key} has ended ({past.end.reason}) and is not started again; bind a new attempt")
-            self._said.append(past.end)  # the caller has not received its end
+        key, past = assignment.key, self._ended.get(assignment.key)
+        if past is not None and past.end is not None and past.end.exit_code is None:
+            raise Refusal(f"{key} has ended ({past.end.reason}) and is not started again; bind a new attempt")
+        if key in self._live or self._repeat_end(key):
             return now
         place = self._places.get(assignment.node)
         if place is None:
@@ -105,9 +99,7 @@ class World:
 
     def lose(self, key: str, reason: str, now: float) -> None:
         """End the attempt now, as if its node failed."""
-        if (past := self._ended.get(key)) is not None:
-            assert past.end is not None
-            self._said.append(past.end)
+        if self._repeat_end(key):
             return
         attempt = self._live.get(key)
         if attempt is None:
@@ -120,12 +112,11 @@ class World:
         for assignment in assignments:
             key = assignment.key
             place = self._places.get(assignment.node)
-            if (past := self._ended.get(key)) is not None:
-                assert past.end is not None
-                self._said.append(past.end)
-            elif (attempt := self._live.get(key)) is not None:
+            if self._repeat_end(key):
+                continue
+            if (attempt := self._live.get(key)) is not None:
                 if attempt.runs:
-                    self._said.append(TaskStarted(attempt.task, key))
+                    self._reports.append(TaskStarted(attempt.task, key))
             elif place is None or place.down:
                 lost = SimulatedAttempt(key, assignment.task, assignment.node, assignment.spec.name, [], None, None)
                 self._cut_short(lost, f"simulated node {assignment.node} is {'gone' if place is None else 'down'}", now)
@@ -150,7 +141,7 @@ class World:
 
     def next_due(self) -> float:
         """When `advance` has something to do: -inf for now, inf for never."""
-        if self._said:
+        if self._reports:
             return -math.inf
         return self._agenda[0][0] if self._agenda else math.inf
 
@@ -161,8 +152,8 @@ class World:
             at, _, act, subject = heapq.heappop(agenda)
             act(subject, at)  # at its own moment, however late the caller is: delays do not add up
             most -= 1
-        said = list(self._said)
-        self._said.clear()
+        said = list(self._reports)
+        self._reports.clear()
         return said
 
     def _plan(self, at: float, act: Callable[[Any, float], None], subject: SimulatedAttempt | _Place) -> None:
@@ -194,11 +185,19 @@ class World:
         self._live[attempt.key] = place.attempts[attempt.key] = attempt
         return attempt
 
+    def _repeat_end(self, key: str) -> bool:
+        """Report the end of an ended attempt again. False if it is not one."""
+        past = self._ended.get(key)
+        if past is None or past.end is None:
+            return False
+        self._reports.append(past.end)
+        return True
+
     def _begin(self, attempt: SimulatedAttempt, at: float) -> None:
         if attempt.end is not None:
             return
         attempt.started_at = at
-        self._said.append(TaskStarted(attempt.task, attempt.key))
+        self._reports.append(TaskStarted(attempt.task, attempt.key))
         assert attempt.fate is not None
         if attempt.fate.run_time_s is not None:
             self._plan(at + attempt.fate.run_time_s, self._finish, attempt)
@@ -220,7 +219,7 @@ class World:
     def _end(self, attempt: SimulatedAttempt, exit_code: int | None, reason: str, at: float) -> None:
         attempt.ended_at = at
         attempt.end = TaskFinished(attempt.task, attempt.key, exit_code, reason)
-        self._said.append(attempt.end)
+        self._reports.append(attempt.end)
         if self._live.pop(attempt.key, None) is not None:
             del self._places[attempt.node].attempts[attempt.key]
         self._ended[attempt.key] = attempt
@@ -240,14 +239,14 @@ class World:
         place.down = True
         place.failures += 1
         name = place.node.name
-        self._said.append(NodeHealthChanged(name, online=False, reason="simulated failure"))
+        self._reports.append(NodeHealthChanged(name, online=False, reason="simulated failure"))
         for attempt in list(place.attempts.values()):
             self._cut_short(attempt, f"its node {name} failed", at)
         self._plan(at + self._settings.node_failures.repair_time, self._repair, place)
 
     def _repair(self, place: _Place, at: float) -> None:
         place.down = False
-        self._said.append(NodeHealthChanged(place.node.name, online=True, reason="repaired"))
+        self._reports.append(NodeHealthChanged(place.node.name, online=True, reason="repaired"))
         self._plan_failure(place, at)
 
     def _plan_observation(self, place: _Place, now: float) -> None:
@@ -264,7 +263,7 @@ class World:
             u, *_ = chances(self._settings.seed, f"look {place.observations} at {place.node.name}")
             place.observations += 1
             share = observe.least_share + u * (observe.most_share - observe.least_share)
-            self._said.append(NodeObserved(place.node.name, _use(place, share)))
+            self._reports.append(NodeObserved(place.node.name, _use(place, share)))
         self._plan(at + observe.every, self._look, place)
 
 

@@ -18,5 +18,4 @@ nodes share (same path on a shared file system), and the job's script follows it
 
 `driver` is the interface to Slurm, with two implementations: `rest` (slurmrestd) and `cli` (Slurm's commands). Replicas
 that are bound together are submitted as one array (`bundling`); each element is an attempt with its own run folder.
-
 """

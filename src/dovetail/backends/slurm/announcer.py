@@ -111,9 +111,9 @@ class Announcer:
         """Only changes that are large enough to matter: a site has thousands of nodes."""
         if each.used is None:
             return
-        told, there = self._used.get(name), each.node.capacity.amounts()
-        if told is None or any(
-            abs(amount - told.get(resource, 0)) > NOTICEABLE * max(there.get(resource, 0), amount)
+        before, capacity = self._used.get(name), each.node.capacity.amounts()
+        if before is None or any(
+            abs(amount - before.get(resource, 0)) > NOTICEABLE * max(capacity.get(resource, 0), amount)
             for resource, amount in each.used.items()
         ):
             await self._report(NodeObserved(name, each.used))
@@ -127,9 +127,9 @@ class Announcer:
         return set(found["nodes"]), list(found["closed"])
 
     def _write_memory(self) -> None:
-        told = {"nodes": sorted(self._reported), "closed": sorted({*self._closed, *self._closing})}
-        if told != self._last_written:
+        content = {"nodes": sorted(self._reported), "closed": sorted({*self._closed, *self._closing})}
+        if content != self._last_written:
             beside = self._memory.with_suffix(".new")
-            beside.write_text(json.dumps(told))
+            beside.write_text(json.dumps(content))
             beside.replace(self._memory)
-            self._last_written = told
+            self._last_written = content

@@ -2,7 +2,6 @@
 
 Every method may be repeated. Calls about one key are serialized; calls about different keys never wait for each other.
 Files are read and written on threads, never in the event loop.
-
 """
 
 import asyncio
@@ -10,28 +9,34 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
-from dovetail.backends.log_text import read_output
-from dovetail.backends.retention import prune_regularly
+from dovetail.backends.run_folder import prune, prune_regularly
 from dovetail.backends.slurm.announcer import Announcer
-from dovetail.backends.slurm.driver import Driver
-from dovetail.backends.slurm.inventory import Description, Survey, describe
+from dovetail.backends.slurm.driver import Driver, JobSubmission, SlurmReservation
+from dovetail.backends.slurm.inventory import Description, Survey, labels_by_node
 from dovetail.backends.slurm.jobs import Jobs
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.request import job_of, refuse_what_cannot_run, refuse_what_takes_too_long
-from dovetail.backends.slurm.run_folder import OUTPUT, JobRunFolder, JobRunStatus, prune, runs
+from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import End, JobProgress, in_words, progress_of
-from dovetail.backends.slurm.topology import labels_by_node
 from dovetail.backends.slurm.watcher import JobWatcher
 from dovetail.model.node import Node
 
 _log = logging.getLogger(__name__)
+
+
+class _Parts(NamedTuple):
+    """What exists while the backend is started."""
+
+    driver: Driver
+    jobs: Jobs
+    watcher: JobWatcher
 
 
 class SlurmBackend:
@@ -45,29 +50,24 @@ class SlurmBackend:
         )
         self._settings = settings
         self._folder = Path(settings.folder or folder).absolute()
-        self._driver: Driver | None = None
-        self._sent: Jobs | None = None
-        self._watcher: JobWatcher | None = None
+        self._parts: _Parts | None = None
         self._places: dict[str, dict[str, str]] = {}
-        self._reservations: tuple[SlurmReservation, ...] = ()
+        self._reservations: list[SlurmReservation] = []
         self._known: dict[str, Description] = {}
         self._names = JobNames("")
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # of keys with a call in progress
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, report: Report) -> None:
-        await self._stop_watching()
-        driver = self._driver = _driver(self._settings)
+        await self.close()
         found = await asyncio.to_thread(self._prepare)
-        self._sent = Jobs(driver, self._names, self._settings)
-        fence_s = 2 * self._settings.notice_s + self._settings.grace_s
-        patience_s = self._settings.start_within_s if self._settings.place == "node" else None
-        watcher = JobWatcher(driver, report, self._names, self._settings.jobs_interval_s, fence_s, patience_s)
+        driver = _driver(self._settings)
+        watcher = JobWatcher(driver, report, self._names, self._settings)
+        self._parts = _Parts(driver, Jobs(driver, self._names, self._settings), watcher)
         for run, look in found:
             watcher.watch(run, look)
         await watcher.look_once()
         self._places = labels_by_node(await driver.topology())
-        self._watcher = watcher
         announcer = Announcer(self._look, report, self._folder / "told.json", self._settings.nodes_interval_s)
         await announcer.introduce(await self._look())
         self._tasks = [
@@ -88,7 +88,7 @@ class SlurmBackend:
             return Status(Phase.ENDED, look.end.exit_code, look.end.reason)
         if not look.known:
             raise KeyError(key)
-        record = None if look.job is None else await self._jobs.record(key, look.job)
+        record = None if look.job is None else await self._started.jobs.record(key, look.job)
         if record is None or progress_of(record) is JobProgress.WAITING:
             return Status(Phase.ACCEPTED, reason=in_words(record) if record is not None else "")
         return Status(Phase.RUNNING, reason=in_words(record))
@@ -107,10 +107,10 @@ class SlurmBackend:
                 await self._end_unstarted(run, look.stop_reason)
                 raise Refusal(f"attempt {run.key} will not run: {look.stop_reason}")
             if look.end is None:
-                look = await self._jobs.find(run, look)
+                look = await self._started.jobs.find(run, look)
                 if look.job is None:
-                    look = await self._jobs.submit(assignment, self._submission(assignment, run), run, look)
-            self._watching.watch(run, look)
+                    look = await self._started.jobs.submit(assignment, self._submission(assignment, run), run, look)
+            self._started.watcher.watch(run, look)
 
     async def stop(self, key: str, reason: str) -> None:
         run = self._run(key)
@@ -118,12 +118,12 @@ class SlurmBackend:
             look = await asyncio.to_thread(run.look)
             if look.end is None:
                 await asyncio.to_thread(run.stop, reason)
-                look = await self._jobs.find(run, look)
+                look = await self._started.jobs.find(run, look)
                 if look.job is None:
                     await self._end_unstarted(run, reason)
                 else:
-                    await self._jobs.cancel(key, look.job)
-            self._watching.watch(run, await asyncio.to_thread(run.look))
+                    await self._started.jobs.cancel(key, look.job)
+            self._started.watcher.watch(run, await asyncio.to_thread(run.look))
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         for assignment in assignments:
@@ -131,26 +131,25 @@ class SlurmBackend:
             async with self._lock(run.key):
                 look = await asyncio.to_thread(run.look)
                 if look.end is None:
-                    look = await self._jobs.find(run, look)
+                    look = await self._started.jobs.find(run, look)
                 if look.end is None and look.job is None:
                     await asyncio.to_thread(run.stop, "lost")
                     await self._end_unstarted(run, "lost: no trace of it is left, neither here nor in Slurm", "")
                     look = await asyncio.to_thread(run.look)
-                self._watching.watch(run, look)
+                self._started.watcher.watch(run, look)
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
-        try:
-            run = self._run(key)
-        except ValueError as error:
-            raise KeyError(str(error)) from None
-        look = await asyncio.to_thread(run.look)
-        if look.order is None:
-            raise KeyError(f"no logs of attempt {key}: it was never started here, or its run folder has been removed")
-        ended = look.end is not None
-        return await asyncio.to_thread(lambda: read_output(run.path / OUTPUT, offset, limit, ended=ended))
+        return await asyncio.to_thread(JobRunFolder.read_output, self._folder, key, offset, limit)
 
     async def close(self) -> None:
-        await self._stop_watching()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        parts, self._parts = self._parts, None
+        if parts is not None:
+            await parts.jobs.close()
+            await parts.driver.close()
 
     # --- attempts ------------------------------------------------------------------------------------------------
 
@@ -172,7 +171,7 @@ class SlurmBackend:
 
     async def _look(self) -> dict[str, Description]:
         """The current nodes."""
-        driver = self._asking
+        driver = self._started.driver
         asked = (
             asyncio.ensure_future(driver.nodes()),
             asyncio.ensure_future(driver.partitions()),
@@ -184,10 +183,10 @@ class SlurmBackend:
             for one in asked:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
-        self._reservations = tuple(reservations)
-        survey = Survey(tuple(nodes), tuple(partitions), self._reservations, self._places)
-        held = self._watching.held()
-        self._known = await asyncio.to_thread(describe, survey, self._settings, self.name, held, time.time())
+        self._reservations = reservations
+        held = self._started.watcher.held()
+        survey = Survey(self._settings, self.name, time.time(), nodes, partitions, reservations, self._places, held)
+        self._known = await asyncio.to_thread(survey.describe)
         return self._known
 
     def _prepare(self) -> list[tuple[JobRunFolder, JobRunStatus]]:
@@ -196,54 +195,23 @@ class SlurmBackend:
         with contextlib.suppress(FileExistsError), own.open("x") as file:
             file.write(secrets.token_hex(4))
         self._names = JobNames(f"dovetail-{own.read_text().strip()}-")
-        looks = [(run, run.look()) for run in runs(self._folder)]
+        looks = [(run, run.look()) for run in JobRunFolder.all_in(self._folder)]
         found = [(run, look) for run, look in looks if look.end is None and look.order is not None]
         _log.info("backend %s: runs in %s, %d attempts found again", self.name, self._folder, len(found))
         return found
 
-    @contextlib.asynccontextmanager
-    async def _lock(self, key: str) -> AsyncIterator[None]:
-        lock = self._locks.get(key)
-        if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
-        async with lock:
-            yield
-
-    def _not_started(self) -> RuntimeError:
-        return RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+    def _lock(self, key: str) -> asyncio.Lock:
+        return self._locks.setdefault(key, asyncio.Lock())
 
     @property
-    def _asking(self) -> Driver:
-        if self._driver is None:
-            raise self._not_started()
-        return self._driver
-
-    @property
-    def _jobs(self) -> Jobs:
-        if self._sent is None:
-            raise self._not_started()
-        return self._sent
-
-    @property
-    def _watching(self) -> JobWatcher:
-        if self._watcher is None:
-            raise self._not_started()
-        return self._watcher
-
-    async def _stop_watching(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
-        sent, self._sent = self._sent, None
-        if sent is not None:
-            await sent.close()
-        driver, self._driver = self._driver, None
-        if driver is not None:
-            await driver.close()
+    def _started(self) -> _Parts:
+        if self._parts is None:
+            raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+        return self._parts
 
     def _prune(self) -> int:
-        return prune(self._folder, self._settings.keep_runs, self._settings.keep_for_s, time.time())
+        runs = JobRunFolder.all_in(self._folder)
+        return prune(self._folder, runs, self._settings.keep_runs, self._settings.keep_for_s, time.time())
 
 
 def _driver(settings: SlurmSettings) -> Driver:

@@ -6,23 +6,22 @@ Dovetail does. A single job is submitted on its own.
 
 Guarantees: every caller gets the job of its attempt, or the error. If Slurm rejects the array (an index above its
 MaxArraySize, a limit that only some elements exceed), each job is submitted on its own.
-
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
-from dovetail.backends.slurm.arrays import listed
-from dovetail.backends.slurm.driver import Rejected
-from dovetail.backends.slurm.records import JobSubmission, SlurmJob
+from dovetail.backends.slurm.driver import JobSubmission, Rejected, SlurmJob
+from dovetail.backends.slurm.naming import listed
 
 
 @dataclass(slots=True)
 class _Bundle:
     together: JobSubmission
     alone: dict[int, JobSubmission] = field(default_factory=dict)
-    waiting: dict[int, asyncio.Future[SlurmJob]] = field(default_factory=dict)
+    sending: asyncio.Task[dict[int, SlurmJob | BaseException]] = field(init=False)  # what became of each element
 
 
 class Bundler:
@@ -31,7 +30,7 @@ class Bundler:
     def __init__(self, submit: Callable[[JobSubmission], Awaitable[int]], within_s: float) -> None:
         self._submit, self._within_s = submit, within_s
         self._open: list[_Bundle] = []
-        self._sending: set[asyncio.Task[None]] = set()
+        self._sending: set[asyncio.Task[dict[int, SlurmJob | BaseException]]] = set()
 
     async def send(self, alone: JobSubmission, together: JobSubmission | None, element: int) -> SlurmJob:
         """`together`: the same job as an array element; None if there are no others. Raises Rejected, SlurmFault."""
@@ -43,13 +42,18 @@ class Bundler:
         else:
             bundle = _Bundle(together)
             self._open.append(bundle)
-            task = asyncio.create_task(self._send_soon(bundle))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+            bundle.sending = asyncio.create_task(self._send_soon(bundle))
+            self._sending.add(bundle.sending)
+            bundle.sending.add_done_callback(self._sending.discard)
         bundle.alone[element] = alone
-        future: asyncio.Future[SlurmJob] = asyncio.get_running_loop().create_future()
-        bundle.waiting[element] = future
-        return await future
+        try:
+            outcome = (await asyncio.shield(bundle.sending))[element]
+        except asyncio.CancelledError:
+            bundle.alone.pop(element, None)  # a caller that is cancelled in time gets no job
+            raise
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     async def close(self) -> None:
         """Cancel what was not submitted. A job that was submitted meanwhile is found by its name."""
@@ -57,46 +61,17 @@ class Bundler:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for bundle in self._open:  # a task that is cancelled before it began has not cancelled its futures
-            for future in bundle.waiting.values():
-                future.cancel()
 
-    async def _send_soon(self, bundle: _Bundle) -> None:
-        try:
-            await asyncio.sleep(self._within_s)
-            self._open.remove(bundle)
-            # Callers that were cancelled meanwhile get no job.
-            elements = [element for element, future in bundle.waiting.items() if not future.done()]
-            if len(elements) > 1:
-                await self._send_array(bundle, elements)
-            else:
-                await self._send_each(bundle, elements)
-        except asyncio.CancelledError:
-            for future in bundle.waiting.values():
-                future.cancel()
-            raise
-        except Exception as error:
-            for future in bundle.waiting.values():
-                if not future.done():
-                    future.set_exception(error)
-
-    async def _send_array(self, bundle: _Bundle, elements: list[int]) -> None:
-        try:
-            array = await self._submit(replace(bundle.together, array=listed(elements)))
-        except Rejected:
-            await self._send_each(bundle, elements)
-            return
-        for element in elements:
-            if not bundle.waiting[element].done():
-                bundle.waiting[element].set_result(SlurmJob(array, element))
-
-    async def _send_each(self, bundle: _Bundle, elements: list[int]) -> None:
-        sent = await asyncio.gather(*(self._submit(bundle.alone[one]) for one in elements), return_exceptions=True)
-        for element, outcome in zip(elements, sent, strict=True):
-            future = bundle.waiting[element]
-            if future.done():
-                continue
-            if isinstance(outcome, BaseException):
-                future.set_exception(outcome)
-            else:
-                future.set_result(SlurmJob(outcome))
+    async def _send_soon(self, bundle: _Bundle) -> dict[int, SlurmJob | BaseException]:
+        await asyncio.sleep(self._within_s)
+        self._open.remove(bundle)
+        alone = dict(bundle.alone)
+        if len(alone) > 1:
+            with contextlib.suppress(Rejected):
+                array = await self._submit(replace(bundle.together, array=listed(alone)))
+                return {element: SlurmJob(array, element) for element in alone}
+        sent = await asyncio.gather(*map(self._submit, alone.values()), return_exceptions=True)
+        return {
+            element: outcome if isinstance(outcome, BaseException) else SlurmJob(outcome)
+            for element, outcome in zip(alone, sent, strict=True)
+        }

@@ -2,7 +2,6 @@
 
 Every command gets a small environment of its own, so that the control plane's variables do not reach jobs. The text
 output of `scontrol` is parsed: unlike JSON, all versions of Slurm have it.
-
 """
 
 import asyncio
@@ -13,7 +12,6 @@ import tempfile
 from collections.abc import Collection
 from typing import IO
 
-from dovetail.backends.slurm.arrays import matching
 from dovetail.backends.slurm.cli_reading import (
     ACCOUNTED,
     read_accounted,
@@ -22,33 +20,23 @@ from dovetail.backends.slurm.cli_reading import (
     read_partition,
     read_reservation,
 )
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_transient
-from dovetail.backends.slurm.records import (
+from dovetail.backends.slurm.driver import (
+    FEW_JOBS,
     JobRecord,
     JobSubmission,
     PartitionRecord,
+    Rejected,
+    SlurmFault,
     SlurmJob,
     SlurmNode,
     SlurmReservation,
+    is_transient,
 )
+from dovetail.backends.slurm.naming import matching
 from dovetail.backends.slurm.settings import SlurmSettings
 
 TIMEOUT_S = 30.0
 _UNKNOWN_JOB = "Invalid job id specified"
-
-
-async def show_topology(settings: SlurmSettings) -> str:
-    """Empty if Slurm has no topology."""
-    status, said, _ = await _run(settings, "scontrol", "show", "topology")
-    return said if status == 0 else ""
-
-
-async def accounted(settings: SlurmSettings, job: SlurmJob) -> JobRecord | None:
-    """The record in `sacct`; None without accounting or without an answer."""
-    asked = (f"--jobs={job}", f"--format={','.join(ACCOUNTED)}", "--allocations", "--noheader", "--parsable2")
-    status, said, _ = await _run(settings, "sacct", *asked)
-    lines = said.splitlines()
-    return read_accounted(lines[-1]) if status == 0 and lines else None
 
 
 class CliDriver:
@@ -66,7 +54,8 @@ class CliDriver:
         return [read_reservation(line) for line in lines if line.startswith("ReservationName=")]
 
     async def topology(self) -> str:
-        return await show_topology(self._settings)
+        status, said, _ = await self._run("scontrol", "show", "topology")
+        return said if status == 0 else ""
 
     async def jobs(self) -> list[JobRecord]:
         return [read_job(line) for line in await self._show("jobs") if line.startswith("JobId=")]
@@ -85,7 +74,10 @@ class CliDriver:
         return matching(found, jobs)
 
     async def recorded(self, job: SlurmJob) -> JobRecord | None:
-        return await accounted(self._settings, job)
+        asked = (f"--jobs={job}", f"--format={','.join(ACCOUNTED)}", "--allocations", "--noheader", "--parsable2")
+        status, said, _ = await self._run("sacct", *asked)
+        lines = said.splitlines()
+        return read_accounted(lines[-1]) if status == 0 and lines else None
 
     async def submit(self, submission: JobSubmission) -> int:
         status, said, wrong = await self._run(
@@ -116,44 +108,33 @@ class CliDriver:
     async def _run(
         self, program: str, *arguments: str, script: str = "", environment: dict[str, str] | None = None
     ) -> tuple[int, str, str]:
-        return await _run(self._settings, program, *arguments, script=script, environment=environment)
-
-
-async def _run(
-    settings: SlurmSettings,
-    program: str,
-    *arguments: str,
-    script: str = "",
-    environment: dict[str, str] | None = None,
-) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error of one of Slurm's commands."""
-    surroundings = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", **(environment or {})}
-    conf = settings.conf or os.environ.get("SLURM_CONF")
-    if conf:
-        surroundings["SLURM_CONF"] = conf
-    if environment is None:
-        surroundings |= {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}  # lists of elements are not truncated
-    # A file, not a pipe: there is nothing to feed or close when the call is cancelled.
-    with tempfile.TemporaryFile() as given:
-        given.write(script.encode())
-        given.seek(0)
+        """Exit status, standard output and standard error of one of Slurm's commands."""
+        surroundings = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8", **(environment or {})}
+        conf = self._settings.conf or os.environ.get("SLURM_CONF")
+        if conf:
+            surroundings["SLURM_CONF"] = conf
+        if environment is None:
+            surroundings |= {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}  # lists of elements are not truncated
+        # A file, not a pipe: there is nothing to feed or close when the call is cancelled.
+        with tempfile.TemporaryFile() as given:
+            given.write(script.encode())
+            given.seek(0)
+            try:
+                process = await _begin([program, *arguments], surroundings, given)
+            except OSError as error:
+                words = f"{error.strerror}; install Slurm's commands, or give a url"
+                raise SlurmFault(f"{program} cannot be run: {words}") from None
         try:
-            process = await _begin([program, *arguments], surroundings, given)
-        except OSError as error:
-            words = f"{error.strerror}; install Slurm's commands, or give a url"
-            raise SlurmFault(f"{program} cannot be run: {words}") from None
-    heard = False
-    try:
-        async with asyncio.timeout(TIMEOUT_S):
-            said, wrong = await process.communicate()
-            heard = True
-    except TimeoutError:
-        raise SlurmFault(f"{program} did not end in {TIMEOUT_S:.0f} s") from None
-    finally:
-        if not heard:  # the call timed out or was cancelled
+            async with asyncio.timeout(TIMEOUT_S):
+                said, wrong = await process.communicate()
+        except TimeoutError:
             await _end(process)
-    assert process.returncode is not None
-    return process.returncode, said.decode(errors="replace"), wrong.decode(errors="replace")
+            raise SlurmFault(f"{program} did not end in {TIMEOUT_S:.0f} s") from None
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
+        assert process.returncode is not None
+        return process.returncode, said.decode(errors="replace"), wrong.decode(errors="replace")
 
 
 async def _begin(command: list[str], environment: dict[str, str], given: IO[bytes]) -> asyncio.subprocess.Process:
@@ -179,28 +160,21 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.communicate()
 
 
+#: The options of sbatch whose names differ from those of the fields.
+_OPTIONS = {
+    "name": "job-name",
+    "workdir": "chdir",
+    "cpus": "cpus-per-task",
+    "memory_mib": "mem",  # its default unit is MiB
+    "node": "nodelist",
+    "time_limit_minutes": "time",
+}
+
+
 def _arguments(submission: JobSubmission) -> list[str]:
-    asked = {
-        "job-name": submission.name,
-        "comment": submission.comment,
-        "chdir": submission.workdir,
-        "output": submission.output,
-        "open-mode": "append",
-        "nodes": "1",
-        "ntasks": "1",
-        "cpus-per-task": str(submission.cpus),
-        "mem": f"{submission.memory_mib}M",
-        "nodelist": submission.node,
-        "partition": submission.partition,
-        "gres": submission.gres or None,
-        "time": None if submission.time_limit_minutes is None else str(submission.time_limit_minutes),
-        "account": submission.account,
-        "qos": submission.qos,
-        "reservation": submission.reservation,
-        "dependency": submission.dependency,
-        "array": submission.array,
-    }
-    return ["--parsable", "--no-requeue", *(f"--{key}={value}" for key, value in asked.items() if value is not None)]
+    asked = {_OPTIONS.get(name, name): value for name, value in submission.options().items()}
+    fixed = ("--parsable", "--no-requeue", "--open-mode=append", "--nodes=1", "--ntasks=1")
+    return [*fixed, *(f"--{option}={value}" for option, value in asked.items())]
 
 
 def _last_line(text: str) -> str:

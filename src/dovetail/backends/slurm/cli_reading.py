@@ -2,12 +2,11 @@
 
 Values end at the first space. Of the fields that are read here only a node's reason contains spaces; it is the last
 field of its line.
-
 """
 
 import re
 
-from dovetail.backends.slurm.records import UNLIMITED, JobRecord, PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.driver import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
 
 _WORD = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9/:]*)=(\S*)")
 _NODE_REASON = re.compile(r"\sReason=(.*?)(?:\s\[[^\]]*\])?\s*$")
@@ -115,7 +114,7 @@ def minutes(text: str) -> int | None:
     """Parses `1-12:00:00` or `UNLIMITED`."""
     match = _DURATION.fullmatch(text)
     if match is None:
-        return UNLIMITED
+        return None
     days, hours, mins, _ = (int(part or 0) for part in match.groups())
     return days * 1440 + hours * 60 + mins
 

@@ -2,7 +2,6 @@
 
 GPUs become GPUs with their type as the model. Every other resource is an extended resource under the name that Slurm's
 accounting has for it, such as `gres/fpga`.
-
 """
 
 import re

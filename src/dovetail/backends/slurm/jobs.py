@@ -3,7 +3,6 @@
 An attempt's order is written to its run folder before its job is submitted, and again with the job id. An order without
 an id belongs to a submission whose outcome is unknown: before it is submitted again, `find` looks for its job in the
 run folder and in Slurm.
-
 """
 
 import asyncio
@@ -12,9 +11,8 @@ from typing import NoReturn
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.slurm.bundling import Bundler
-from dovetail.backends.slurm.driver import Driver, Rejected
+from dovetail.backends.slurm.driver import Driver, JobRecord, JobSubmission, Rejected, SlurmJob
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import JobRecord, JobSubmission, SlurmJob
 from dovetail.backends.slurm.request import element_of
 from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings
@@ -22,8 +20,6 @@ from dovetail.backends.slurm.states import End, in_words, is_hopeless
 
 
 class Jobs:
-    """`names`: the names of jobs."""
-
     def __init__(self, driver: Driver, names: JobNames, settings: SlurmSettings) -> None:
         self._driver, self._names, self._settings = driver, names, settings
         self._sending = Bundler(driver.submit, settings.array_within_s)
@@ -73,8 +69,7 @@ class Jobs:
 
     async def record(self, key: str, job: SlurmJob) -> JobRecord | None:
         """Slurm's record of the job; None if the id belongs to another job by now."""
-        record = (await self._driver.find([job])).get(job)
-        return record if record is not None and self._names.job_of(key, record) is not None else None
+        return self._names.own(key, (await self._driver.find([job])).get(job))
 
     async def cancel(self, key: str, job: SlurmJob) -> None:
         """Cancel it, if Slurm has it."""

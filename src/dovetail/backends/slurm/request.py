@@ -7,11 +7,11 @@ from pathlib import Path
 
 from dovetail.backends.commands_only import refuse_all_but_commands
 from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.run_folder import OUTPUT
+from dovetail.backends.slurm.driver import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.gres import asked_for
 from dovetail.backends.slurm.inventory import Description, coming_reservation
 from dovetail.backends.slurm.naming import REPLICA, shared_key
-from dovetail.backends.slurm.records import JobSubmission, SlurmReservation
-from dovetail.backends.slurm.run_folder import OUTPUT
 from dovetail.backends.slurm.script import script_of
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import devices_of
@@ -29,11 +29,7 @@ def refuse_what_cannot_run(spec: Workload) -> None:
 
 
 def refuse_what_takes_too_long(
-    spec: Workload,
-    there: Description,
-    reservations: Iterable[SlurmReservation],
-    settings: SlurmSettings,
-    now: float,
+    spec: Workload, there: Description, reservations: Iterable[SlurmReservation], settings: SlurmSettings, now: float
 ) -> None:
     """Slurm would accept it and leave it pending, for a longer limit or until a reservation is over."""
     minutes = minutes_of(spec)
@@ -93,9 +89,9 @@ def minutes_of(spec: Workload) -> int | None:
     return None if run_for_s is None else max(1, math.ceil(run_for_s / 60))
 
 
-def _gres(assignment: Assignment, there: Description) -> str:
+def _gres(assignment: Assignment, there: Description) -> str | None:
     asked = assignment.spec.resources
     devices = devices_of(there.node.gpus, there.node.capacity.gpu)
     models = [devices[slot].model if slot < len(devices) else "" for slot in assignment.devices]
     extended = {name: amount for name, amount in asked.amounts().items() if name.startswith("gres/")}
-    return asked_for(models or [""] * int(asked.gpu), extended)
+    return asked_for(models or [""] * int(asked.gpu), extended) or None

@@ -18,17 +18,20 @@ from typing import Any
 import httpx
 import orjson
 
-from dovetail.backends.slurm.arrays import matching
-from dovetail.backends.slurm.cli import accounted, show_topology
-from dovetail.backends.slurm.driver import FEW_JOBS, Rejected, SlurmFault, is_transient
-from dovetail.backends.slurm.records import (
+from dovetail.backends.slurm.cli import CliDriver
+from dovetail.backends.slurm.driver import (
+    FEW_JOBS,
     JobRecord,
     JobSubmission,
     PartitionRecord,
+    Rejected,
+    SlurmFault,
     SlurmJob,
     SlurmNode,
     SlurmReservation,
+    is_transient,
 )
+from dovetail.backends.slurm.naming import matching
 from dovetail.backends.slurm.rest_reading import read_accounted, read_job, read_node, read_partition, read_reservation
 from dovetail.backends.slurm.settings import SlurmSettings
 
@@ -44,6 +47,7 @@ class RestDriver:
     def __init__(self, settings: SlurmSettings) -> None:
         assert settings.url is not None
         self._settings = settings
+        self._commands = CliDriver(settings)  # for what slurmrestd does not have
         self._token_file = Path(settings.token_file) if settings.token_file else None
         self._token: tuple[float, str] | None = None  # its modification time and content
         unix = settings.url.removeprefix("unix:") if settings.url.startswith("unix:") else None
@@ -68,7 +72,7 @@ class RestDriver:
 
     async def topology(self) -> str:
         """slurmrestd has no topology: `scontrol` is asked, if it is installed."""
-        return await show_topology(self._settings) if shutil.which("scontrol") else ""
+        return await self._commands.topology() if shutil.which("scontrol") else ""
 
     async def jobs(self) -> list[JobRecord]:
         return [read_job(said) for said in (await self._get("/jobs"))["jobs"]]
@@ -82,7 +86,7 @@ class RestDriver:
 
     async def recorded(self, job: SlurmJob) -> JobRecord | None:
         """`sacct` is asked first, if it is installed: slurmrestd 22.05 reports exit code 0 except for signals."""
-        record = await accounted(self._settings, job) if shutil.which("sacct") else None
+        record = await self._commands.recorded(job) if shutil.which("sacct") else None
         if record is not None:
             return record
         try:
@@ -151,11 +155,14 @@ class RestDriver:
         return reply.status_code, answer
 
     def _headers(self) -> dict[str, str]:
-        if self._settings.user is None:
+        user, token = self._settings.user, self._settings.token
+        if user is None:
             return {}
-        if self._token_file is None:
-            assert self._settings.token is not None
-            return _signed(self._settings.user, self._settings.token.get_secret_value())
+        found = self._token_in_file() if token is None else token.get_secret_value()
+        return {"X-SLURM-USER-NAME": user, "X-SLURM-USER-TOKEN": found}
+
+    def _token_in_file(self) -> str:
+        assert self._token_file is not None
         try:
             written = self._token_file.stat().st_mtime
             if self._token is None or self._token[0] != written:
@@ -163,15 +170,11 @@ class RestDriver:
                 self._token = (written, text)
         except OSError as error:
             raise SlurmFault(f"the token cannot be read: {error}") from None
-        return _signed(self._settings.user, self._token[1])
+        return self._token[1]
 
 
 def _is_transient(number: int) -> bool:
     return (number < FIRST_REFUSAL and number != DISABLED) or number in SOCKETS
-
-
-def _signed(user: str, token: str) -> dict[str, str]:
-    return {"X-SLURM-USER-NAME": user, "X-SLURM-USER-TOKEN": token}
 
 
 def _errors(answer: Mapping[str, Any]) -> list[tuple[int, str]]:
@@ -186,27 +189,18 @@ def _errors(answer: Mapping[str, Any]) -> list[tuple[int, str]]:
     return found
 
 
+#: The fields of slurmrestd whose names differ from ours.
+_FIELDS = {
+    "workdir": "current_working_directory",
+    "output": "standard_output",
+    "cpus": "cpus_per_task",
+    "memory_mib": "memory_per_node",
+    "node": "nodelist",
+    "time_limit_minutes": "time_limit",
+}
+
+
 def _job_of(submission: JobSubmission) -> dict[str, object]:
-    asked: dict[str, object | None] = {
-        "name": submission.name,
-        "comment": submission.comment,
-        "current_working_directory": submission.workdir,
-        "environment": submission.environment,
-        "standard_output": submission.output,
-        "open_mode": "append",
-        "nodes": 1,
-        "tasks": 1,
-        "cpus_per_task": submission.cpus,
-        "memory_per_node": submission.memory_mib,
-        "requeue": False,
-        "nodelist": submission.node,
-        "partition": submission.partition,
-        "gres": submission.gres or None,
-        "time_limit": submission.time_limit_minutes,
-        "account": submission.account,
-        "qos": submission.qos,
-        "reservation": submission.reservation,
-        "dependency": submission.dependency,
-        "array": submission.array,
-    }
-    return {key: value for key, value in asked.items() if value is not None}
+    asked = {_FIELDS.get(name, name): value for name, value in submission.options().items()}
+    fixed = {"open_mode": "append", "nodes": 1, "tasks": 1, "requeue": False}
+    return {"environment": submission.environment, **asked, **fixed}

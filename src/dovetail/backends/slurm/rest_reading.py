@@ -7,7 +7,7 @@ forms are accepted.
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.backends.slurm.records import UNLIMITED, JobRecord, PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.driver import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
 
 Json = Mapping[str, Any]
 
@@ -47,7 +47,7 @@ def read_partition(said: Json) -> PartitionRecord:
         nodes=str(nodes),
         up=_words(state)[0].upper() == "UP",
         default="DEFAULT" in flags,
-        max_minutes=_number(longest) or UNLIMITED,
+        max_minutes=_number(longest) or None,
     )
 
 
@@ -57,7 +57,7 @@ def read_reservation(said: Json) -> SlurmReservation:
 
 
 def read_job(said: Json) -> JobRecord:
-    exit_code, signal = _status(said.get("exit_code"))
+    exit_code, signal = _exit_code_and_signal(said.get("exit_code"))
     return JobRecord(
         id=int(said["job_id"]),
         name=str(said.get("name") or ""),
@@ -74,7 +74,7 @@ def read_job(said: Json) -> JobRecord:
 
 def read_accounted(said: Json) -> JobRecord:
     """A record of the accounting. The user that cancelled a job becomes part of the reason."""
-    exit_code, signal = _status(said.get("exit_code"))
+    exit_code, signal = _exit_code_and_signal(said.get("exit_code"))
     state, array, when = said.get("state") or {}, said.get("array") or {}, said.get("time") or {}
     by = f"by user {said['kill_request_user']}" if said.get("kill_request_user") else ""
     reason = str(state.get("reason") or "")
@@ -94,8 +94,7 @@ def read_accounted(said: Json) -> JobRecord:
     )
 
 
-def _status(said: object) -> tuple[int, int]:
-    """Exit code and signal."""
+def _exit_code_and_signal(said: object) -> tuple[int, int]:
     if isinstance(said, Mapping) and "return_code" in said:
         signal = said.get("signal") or {}
         return _number(said["return_code"]) or 0, _number(signal.get("id", signal.get("signal_id"))) or 0

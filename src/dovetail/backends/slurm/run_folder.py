@@ -8,16 +8,14 @@ import contextlib
 import json
 import os
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from dovetail.backends.retention import remove_ended
-from dovetail.backends.slurm.records import SlurmJob
+from dovetail.backends.run_folder import RunFolder
+from dovetail.backends.slurm.driver import SlurmJob
 from dovetail.backends.slurm.states import End, How, Result
-from dovetail.model.command import task_of_key
 from dovetail.model.resources import Amounts
 
-ORDER, STOP, CLAIM, RESULT, END, OUTPUT = "order.json", "stop", "claim", "result", "end.json", "output.log"
+ORDER, STOP, CLAIM, RESULT, END = "order.json", "stop", "claim", "result", "end.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +61,8 @@ class JobRunStatus:
         return self.order is not None or self.end is not None or self.stop_reason is not None
 
 
-class JobRunFolder:
-    """Raises ValueError for an invalid key."""
-
-    def __init__(self, folder: Path, key: str) -> None:
-        self.task = task_of_key(key)
-        self.key = key
-        self.path = folder / key
+class JobRunFolder(RunFolder):
+    order_file = ORDER
 
     def look(self, *, certain: bool = False) -> JobRunStatus:
         """Reads the end first, and the result before the claim: a later file is never seen without an earlier one.
@@ -102,6 +95,12 @@ class JobRunFolder:
 
     def end(self, end: End) -> None:
         self._write(END, json.dumps(asdict(end)))
+
+    def ended_at(self) -> float | None:
+        try:
+            return (self.path / END).stat().st_mtime
+        except OSError:
+            return None
 
     def _claim(self) -> RunClaim | None:
         by = self._text(f"{CLAIM}/by")
@@ -138,27 +137,9 @@ class JobRunFolder:
                 os.fsync(file.fileno())
             beside.replace(self.path / name)
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                beside.unlink()
+            beside.unlink(missing_ok=True)
 
 
 def _result(text: str) -> Result:
     code, _, how = text.partition(" ")
     return Result(int(code) if code.isdigit() else 0, How(how) if how in set(How) else How.ENDED)
-
-
-def runs(folder: Path) -> list[JobRunFolder]:
-    found = []
-    for path in folder.iterdir():
-        with contextlib.suppress(ValueError):
-            found.append(JobRunFolder(folder, path.name))
-    return found
-
-
-def prune(folder: Path, keep_runs: int, keep_for_s: float, now: float) -> int:
-    """Remove ended run folders that are too old or too many; returns how many were removed."""
-    ended_at = {}
-    for run in runs(folder):
-        with contextlib.suppress(OSError):
-            ended_at[run.path] = (run.path / END).stat().st_mtime
-    return remove_ended(folder, ended_at, keep_runs, keep_for_s, now)

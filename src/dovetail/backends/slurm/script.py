@@ -4,13 +4,8 @@ It starts the command only if no other script has (`claim/`) and no stop was req
 end (`result`), enforces its time limit, and checks every few seconds whether to stop, also when Slurm cannot signal
 it. User input is quoted: control characters become escapes, so that user input cannot become a line of the script.
 
-The command sees the variables of the settings, then those of the workload, and
-
-    DOVETAIL_WORKLOAD  the workload's name        DOVETAIL_REPLICA   the number of this replica, from 0
-    DOVETAIL_TASK      `<workload id>.<replica>`  DOVETAIL_REPLICAS  the number of replicas
-    DOVETAIL_NODE      the node's name            DOVETAIL_ATTEMPT   the number of this attempt of the task
-
-besides Slurm's own variables. Slurm sets CUDA_VISIBLE_DEVICES.
+The command sees the variables of the settings, of the workload and of `Assignment.variables`, besides Slurm's own.
+Slurm sets CUDA_VISIBLE_DEVICES.
 """
 
 import math
@@ -27,7 +22,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _SCRIPT = """\
 #!/bin/bash
-# {what}
+# Dovetail's attempt {key}
 # Names that no variable of a workload has, and a mv that is found whatever its PATH is.
 dovetail_element=$SLURM_ARRAY_TASK_ID
 dovetail_run={run}
@@ -112,7 +107,7 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
     grace_s = settings.grace_s if spec.disruption.grace is None else spec.disruption.grace
     timed = run_for_s is not None
     return _SCRIPT.format(
-        what=_what(assignment, in_array),
+        key=shared_key(assignment.key, REPLICA) if in_array else assignment.key,
         run=_run_folder(assignment, run, in_array),
         unusable=UNUSABLE_EXIT,
         not_to_start=NOT_TO_START_EXIT,
@@ -128,12 +123,6 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
         stopped=How.STOPPED,
         timeout=How.TIMEOUT,
     )
-
-
-def _what(assignment: Assignment, in_array: bool) -> str:
-    if in_array:
-        return f"Attempts of Dovetail's: {shared_key(assignment.key, REPLICA)}"
-    return f"An attempt of Dovetail's: {assignment.key}"
 
 
 def _run_folder(assignment: Assignment, run: Path, in_array: bool) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from dovetail.backends.slurm.records import JobRecord
+from dovetail.backends.slurm.driver import JobRecord
 
 TIME_LIMIT_EXIT, UNUSABLE_EXIT, KILLED_EXIT = 124, 126, 137  # as timeout(1) and shells use them
 FIRST_SIGNAL_STATUS = 128
@@ -25,32 +25,13 @@ class JobProgress(StrEnum):
     LOST = "lost"  # over as far as Slurm knows; it may still run on its node
 
 
-PROGRESS_OF_STATE: dict[str, JobProgress] = {
-    "PENDING": JobProgress.WAITING,
-    "REQUEUED": JobProgress.WAITING,
-    "REQUEUE_HOLD": JobProgress.WAITING,
-    "REQUEUE_FED": JobProgress.WAITING,
-    "SPECIAL_EXIT": JobProgress.WAITING,
-    "RESV_DEL_HOLD": JobProgress.WAITING,
-    "CONFIGURING": JobProgress.WAITING,
-    "RUNNING": JobProgress.RUNNING,
-    "SUSPENDED": JobProgress.RUNNING,
-    "STOPPED": JobProgress.RUNNING,
-    "SIGNALING": JobProgress.RUNNING,
-    "RESIZING": JobProgress.RUNNING,
-    "STAGE_OUT": JobProgress.RUNNING,
-    "COMPLETING": JobProgress.RUNNING,
-    "COMPLETED": JobProgress.OVER,
-    "FAILED": JobProgress.OVER,
-    "TIMEOUT": JobProgress.OVER,
-    "OUT_OF_MEMORY": JobProgress.OVER,
-    "CANCELLED": JobProgress.OVER,
-    "PREEMPTED": JobProgress.OVER,
-    "DEADLINE": JobProgress.OVER,
-    "REVOKED": JobProgress.LOST,
-    "BOOT_FAIL": JobProgress.LOST,
-    "NODE_FAIL": JobProgress.LOST,
+_STATES = {
+    JobProgress.WAITING: "PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD CONFIGURING",
+    JobProgress.RUNNING: "RUNNING SUSPENDED STOPPED SIGNALING RESIZING STAGE_OUT COMPLETING",
+    JobProgress.OVER: "COMPLETED FAILED TIMEOUT OUT_OF_MEMORY CANCELLED PREEMPTED DEADLINE",
+    JobProgress.LOST: "REVOKED BOOT_FAIL NODE_FAIL",
 }
+PROGRESS_OF_STATE = {state: progress for progress, states in _STATES.items() for state in states.split()}
 
 #: Reasons of a pending job that will not start until someone changes something.
 HOPELESS = (
@@ -111,7 +92,7 @@ def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> E
     """The end of a command whose script wrote a result."""
     before = f"{state}: " if state else ""
     if result.how is How.STOPPED:
-        return End(None, f"{before}stopped: {stop_reason or 'as it was told'}")
+        return End(None, f"{before}stopped: {stop_reason or 'on request'}")
     if result.how is How.TIMEOUT:
         return End(TIME_LIMIT_EXIT, f"{before}stopped: it ran longer than its time limit")
     if result.exit_code > FIRST_SIGNAL_STATUS:

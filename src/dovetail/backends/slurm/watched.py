@@ -5,7 +5,7 @@ Nothing here asks Slurm or reports. The time is an argument, in seconds of a mon
 
 from dataclasses import dataclass
 
-from dovetail.backends.slurm.records import JobRecord, SlurmJob
+from dovetail.backends.slurm.driver import JobRecord, SlurmJob
 from dovetail.backends.slurm.run_folder import JobRunFolder
 from dovetail.backends.slurm.states import (
     End,

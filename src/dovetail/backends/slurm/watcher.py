@@ -13,14 +13,16 @@ depends on a failed job would be cancelled everywhere: it has failed.
 """
 
 import asyncio
+import contextlib
 import logging
+import time
 from typing import NamedTuple
 
 from dovetail.backends.contract import Report
-from dovetail.backends.slurm.driver import Driver, SlurmFault
+from dovetail.backends.slurm.driver import Driver, JobRecord, SlurmFault, SlurmJob
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import JobRecord, SlurmJob
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
+from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import (
     End,
     JobProgress,
@@ -50,19 +52,12 @@ class _Asked(NamedTuple):
 
 
 class JobWatcher:
-    """`names`: the names of jobs. `patience_s`: how long a job may be pending on its node; None: no limit."""
-
-    def __init__(
-        self,
-        driver: Driver,
-        report: Report,
-        names: JobNames,
-        interval_s: float,
-        fence_s: float,
-        patience_s: float | None,
-    ) -> None:
+    def __init__(self, driver: Driver, report: Report, names: JobNames, settings: SlurmSettings) -> None:
         self._driver, self._report, self._names = driver, report, names
-        self._interval_s, self._fence_s, self._patience_s = interval_s, fence_s, patience_s
+        self._interval_s = settings.jobs_interval_s
+        self._fence_s = 2 * settings.notice_s + settings.grace_s
+        # How long a job may be pending on its node; None: no limit.
+        self._patience_s = settings.start_within_s if settings.place == "node" else None
         self._watched: dict[str, WatchedJob] = {}
         self._wake = asyncio.Event()
 
@@ -103,17 +98,15 @@ class JobWatcher:
         await self._ask_about(list(self._watched.values()))
 
     async def _rest(self) -> None:
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._interval_s if self._watched else None):
                 await self._wake.wait()
-        except TimeoutError:
-            return
-        self._wake.clear()
+                self._wake.clear()
 
     async def _look_at_all(self) -> None:
         """Slurm is asked before the folders are read, so that they show what a job wrote before it ended."""
         asked = await self._ask_about(list(self._watched.values()))
-        now_s = _now_s()
+        now_s = time.monotonic()
         due = [one for one in asked if not one.watched.is_quiet(one.record, now_s, self._patience_s)]
         for one in due:
             one.watched.fresh = False
@@ -138,9 +131,7 @@ class JobWatcher:
         records = await self._driver.find(ids) if ids else {}
         found = []
         for watched, job in zip(all_of_them, jobs, strict=True):
-            record = None if job is None else records.get(job)
-            if record is not None and self._names.job_of(watched.run.key, record) is None:
-                record = None
+            record = None if job is None else self._names.own(watched.run.key, records.get(job))
             watched.note(record)
             found.append(_Asked(watched, job, record))
         return found
@@ -188,9 +179,7 @@ class JobWatcher:
 
     async def _forgotten(self, watched: WatchedJob, look: JobRunStatus) -> None:
         assert watched.job is not None
-        recorded = await self._driver.recorded(watched.job)
-        if recorded is not None and self._names.job_of(watched.run.key, recorded) is None:
-            recorded = None
+        recorded = self._names.own(watched.run.key, await self._driver.recorded(watched.job))
         if recorded is not None and progress_of(recorded) is JobProgress.OVER:
             await self._over(watched, look, recorded)
         elif look.result is not None:
@@ -207,7 +196,7 @@ class JobWatcher:
     async def _wait(self, watched: WatchedJob, record: JobRecord) -> None:
         assert watched.job is not None
         if watched.taken_back is None:
-            now_s = _now_s()
+            now_s = time.monotonic()
             if not watched.gives_up(record, now_s, self._patience_s):
                 return
             watched.taken_back = taken_back(record, watched.node, watched.waited_s(now_s))
@@ -233,13 +222,13 @@ class JobWatcher:
     async def _fence(self, watched: WatchedJob, look: JobRunStatus, why: str) -> None:
         stopped = f"stopped: {look.stop_reason}; " if look.stop_reason is not None else ""
         await asyncio.to_thread(watched.run.stop, why)
-        watched.fence, watched.fenced_at_s = f"{stopped}{why}", _now_s()
+        watched.fence, watched.fenced_at_s = f"{stopped}{why}", time.monotonic()
         await self._continue_fencing(watched, look)
 
     async def _continue_fencing(self, watched: WatchedJob, look: JobRunStatus) -> None:
         if look.result is not None:
             await self._end(watched, look, End(None, f"{watched.fence}; what ran there has ended"))
-        elif _now_s() >= watched.fenced_at_s + self._fence_s:
+        elif time.monotonic() >= watched.fenced_at_s + self._fence_s:
             words = "; it was told to stop and did not say that it has: it may still run there until Slurm ends it"
             await self._end(watched, look, End(None, f"{watched.fence}{words}"))
 
@@ -265,7 +254,3 @@ class JobWatcher:
             await self._report(TaskFinished(task, key, end.exit_code, end.reason))
         if self._watched.get(watched.run.key) is watched:
             del self._watched[watched.run.key]
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()

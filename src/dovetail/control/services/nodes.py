@@ -7,7 +7,8 @@ announce about their nodes (`backends.announcements`).
 import time
 from collections.abc import Iterable
 
-from dovetail.backends.registered.backend import HeartbeatReply, NotStarted, RegisteredBackend, TaskReport
+from dovetail.backends.registered.backend import RegisteredBackend
+from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.loop.inbox import Apply, Put
 from dovetail.control.settings import REGISTERED

@@ -98,7 +98,7 @@ def said_offline(rig: Rig, name: str) -> bool:
     """What was said of a host last: that it is offline, or that it is there."""
     about = [
         event
-        for event in rig.ear.heard
+        for event in rig.reports.received
         if (isinstance(event, NodeJoined) and event.node.name == name)
         or (isinstance(event, NodeHealthChanged) and event.name == name)
     ]

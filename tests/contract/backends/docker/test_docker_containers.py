@@ -50,7 +50,7 @@ def containers_of(work: Assignment, server: DockerServer) -> list[str]:
 async def running(rig: Rig, spec: Workload) -> Assignment:
     work = rig.assignment(next(NUMBERS), spec)
     await rig.backend.bind(work)
-    await rig.ear.until(TaskStarted, work.key)
+    await rig.reports.until(TaskStarted, work.key)
     return work
 
 
@@ -103,7 +103,7 @@ def test_a_command_that_cannot_be_run_fails_with_the_words_of_docker(
             finished = await rig.finished(work.key)
             assert finished.exit_code == exit_code
             assert command in finished.reason
-            assert not rig.ear.about(TaskStarted, work.key)
+            assert not rig.reports.about(TaskStarted, work.key)
 
     run_async(scene)
 
@@ -117,7 +117,7 @@ def test_gpus_that_the_host_cannot_give_are_a_refusal_with_the_words_of_docker(s
             after = rig.assignment(2, shell("true"))
             await rig.backend.bind(after)
             await rig.finished(after.key)  # what Docker has to say of the first, it has said by now
-            assert not rig.ear.about(TaskFinished, work.key)  # said once, by the bind
+            assert not rig.reports.about(TaskFinished, work.key)  # said once, by the bind
 
     run_async(scene)
 
@@ -147,8 +147,8 @@ def test_a_container_whose_end_was_told_is_removed_when_it_is_started_again(
             client.post(f"/containers/{container_of(work, server)}/start").raise_for_status()
         assert runs_now(server, work.key)
         async with started(subject) as rig:
-            await rig.ear.until_true(lambda: not runs_now(server, work.key), "the end of what came back")
-            assert not rig.ear.about(TaskFinished, work.key)
+            await rig.reports.until_true(lambda: not runs_now(server, work.key), "the end of what came back")
+            assert not rig.reports.about(TaskFinished, work.key)
 
     run_async(scene)
 
@@ -166,7 +166,7 @@ def test_containers_are_found_by_their_labels_when_the_journal_is_lost(tmp_path:
             work = await running(rig, shell(f"sleep {LONG_S}"))
         async with started(other) as rig:
             await rig.backend.reconcile([work])
-            await rig.ear.until(TaskStarted, work.key)
+            await rig.reports.until(TaskStarted, work.key)
             await rig.backend.stop(work.key, "enough")
             assert (await rig.finished(work.key)).exit_code is None
         async with started(second) as rig:  # the first journal still had it as running
@@ -187,7 +187,7 @@ def test_ended_containers_are_removed_in_time_and_never_run_again(
             work = rig.work(next(NUMBERS), 0.0, 3)
             await rig.backend.bind(work)
             await rig.finished(work.key)
-            await rig.ear.until_true(lambda: not exists(work, server), "the end of its container")
+            await rig.reports.until_true(lambda: not exists(work, server), "the end of its container")
             with pytest.raises(KeyError, match="removed"):
                 await rig.backend.logs(work.key, 0, 10)
             await rig.backend.bind(work)
@@ -263,10 +263,10 @@ def test_what_containers_use_is_observed(subject: Subject) -> None:
             busy = await running(rig, shell("while true; do :; done", limits={"cpu": "500m"}))
 
             def used_enough() -> bool:
-                seen = [event.used for event in rig.ear.heard if isinstance(event, NodeObserved)]
+                seen = [event.used for event in rig.reports.of(NodeObserved)]
                 return any(used[CPU] > 100 and used[MEMORY] > 0 for used in seen)
 
-            await rig.ear.until_true(used_enough, "the use of a busy container")
+            await rig.reports.until_true(used_enough, "the use of a busy container")
             await rig.backend.stop(busy.key, "enough")
             await rig.finished(busy.key)
 

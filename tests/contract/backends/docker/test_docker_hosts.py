@@ -25,13 +25,13 @@ def test_work_goes_to_the_host_it_is_bound_to(tmp_path: Path, docker_servers: Ho
 
     async def scene() -> None:
         async with started(subject) as rig:
-            nodes = {node.name: node for node in rig.ear.nodes}
+            nodes = {node.name: node for node in rig.reports.nodes}
             assert nodes["one"].labels["site"] == "here"
             assert (nodes["two"].capacity.cpu, nodes["two"].capacity.slots) == (1.0, 7)
             assert all(f"image/{IMAGE}" in node.labels for node in nodes.values())
             work = replace(rig.assignment(next(NUMBERS), shell(f"sleep {LONG_S}")), node="two")
             await rig.backend.bind(work)
-            await rig.ear.until(TaskStarted, work.key)
+            await rig.reports.until(TaskStarted, work.key)
             assert runs_now(second, work.key)
             assert not runs_now(first, work.key)
             with pytest.raises(Refusal, match="bound to two"):
@@ -54,7 +54,7 @@ def test_a_host_that_does_not_answer_is_offline_and_the_others_go_on(tmp_path: P
                 work = replace(rig.assignment(1, shell("sleep 1; exit 4")), node="two")
                 await rig.backend.bind(work)
                 async with proxy.break_calls():
-                    await rig.ear.until_true(lambda: said_offline(rig, "two"), "the news that host two is offline")
+                    await rig.reports.until_true(lambda: said_offline(rig, "two"), "the news that host two is offline")
                     assert not said_offline(rig, "one")
                     late = replace(rig.assignment(2, shell("true")), node="two")
                     with pytest.raises(Refusal, match="offline"):
@@ -64,7 +64,7 @@ def test_a_host_that_does_not_answer_is_offline_and_the_others_go_on(tmp_path: P
                     assert (await rig.finished(other.key)).exit_code == 5
                     assert [node.name for node in await rig.backend.nodes()] == ["one"]
                 assert (await rig.finished(work.key)).exit_code == 4
-                await rig.ear.until_true(lambda: not said_offline(rig, "two"), "the return of host two")
+                await rig.reports.until_true(lambda: not said_offline(rig, "two"), "the return of host two")
 
         run_async(scene)
 
@@ -78,10 +78,10 @@ def test_a_host_that_is_away_at_the_start_joins_when_it_answers(tmp_path: Path, 
         async def scene() -> None:
             with proxy.broken():
                 async with started(subject) as rig:
-                    assert [node.name for node in rig.ear.nodes] == ["one"]
+                    assert [node.name for node in rig.reports.nodes] == ["one"]
                     assert said_offline(rig, "two")
             async with started(subject) as rig:
-                assert {node.name for node in rig.ear.nodes} == {"one", "two"}
+                assert {node.name for node in rig.reports.nodes} == {"one", "two"}
 
         run_async(scene)
 
@@ -94,8 +94,8 @@ def test_one_engine_under_two_names_is_one_node(tmp_path: Path, docker_servers: 
 
     async def scene() -> None:
         async with started(subject) as rig:
-            assert len(rig.ear.nodes) == 1
-            (event,) = [event for event in rig.ear.heard if isinstance(event, NodeHealthChanged)]
+            assert len(rig.reports.nodes) == 1
+            (event,) = rig.reports.of(NodeHealthChanged)
             assert "the same engine" in event.reason
 
     run_async(scene)
@@ -107,9 +107,9 @@ def test_a_client_without_a_certificate_is_told_so(tmp_path: Path, docker_server
 
     async def scene() -> None:
         async with started(subject) as rig:
-            (event,) = [event for event in rig.ear.heard if isinstance(event, NodeHealthChanged)]
+            (event,) = rig.reports.of(NodeHealthChanged)
             assert server.tcp_url in event.reason
-            assert not rig.ear.nodes
+            assert not rig.reports.nodes
 
     run_async(scene)
 
@@ -122,9 +122,11 @@ def test_images_that_come_and_go_change_what_the_node_says(tmp_path: Path, docke
         async with started(subject) as rig:
             with server.client() as client:
                 client.post(f"/images/{IMAGE}/tag", params={"repo": "team/tool", "tag": "2"}).raise_for_status()
-                await rig.ear.until_true(lambda: "image/team/tool:2" in rig.ear.nodes[0].labels, "the new image")
+                await rig.reports.until_true(
+                    lambda: "image/team/tool:2" in rig.reports.nodes[0].labels, "the new image"
+                )
                 client.delete("/images/team/tool:2").raise_for_status()
-                await rig.ear.until_true(lambda: "image/team/tool:2" not in rig.ear.nodes[0].labels, "its end")
+                await rig.reports.until_true(lambda: "image/team/tool:2" not in rig.reports.nodes[0].labels, "its end")
 
     run_async(scene)
 
@@ -138,7 +140,7 @@ def test_an_engine_that_is_killed_and_comes_back_is_taken_up_again(tmp_path: Pat
             async with started(subject) as rig:
                 work = rig.work(1, LONG_S)
                 await rig.backend.bind(work)
-                await rig.ear.until(TaskStarted, work.key)
+                await rig.reports.until(TaskStarted, work.key)
                 server.restart()
                 if live_restore:
                     assert runs_now(server, work.key)
@@ -150,6 +152,6 @@ def test_an_engine_that_is_killed_and_comes_back_is_taken_up_again(tmp_path: Pat
                 await rig.until_bound(after)
                 assert (await rig.finished(after.key)).exit_code == 6
                 rig.assert_run_once(work.key)
-                assert len(rig.ear.about(TaskFinished, work.key)) == 1
+                assert len(rig.reports.about(TaskFinished, work.key)) == 1
 
         run_async(scene)

@@ -55,7 +55,7 @@ def test_an_image_that_is_missing_is_fetched_once_for_all_who_wait(
                 assert (await rig.finished(work.key)).exit_code == 7
             assert registry.times_fetched() == 1
             label = f"image/{registry.image}"
-            await rig.ear.until_true(lambda: label in rig.ear.nodes[0].labels, "the label of the new image")
+            await rig.reports.until_true(lambda: label in rig.reports.nodes[0].labels, "the label of the new image")
 
     run_async(scene)
 
@@ -117,7 +117,7 @@ def test_work_that_waits_for_its_image_can_be_stopped_and_holds_up_nobody(
         async with started(subject) as rig:
             work = rig.assignment(1, using(registry, "true"))
             binding = asyncio.ensure_future(rig.backend.bind(work))
-            await rig.ear.until_true(lambda: any("/blobs/" in path for path in registry.asked), "the pull")
+            await rig.reports.until_true(lambda: any("/blobs/" in path for path in registry.asked), "the pull")
             assert (await rig.backend.status(work.key)).phase is Phase.ACCEPTED
             other = rig.work(2, 0.0, 3)
             await rig.backend.bind(other)

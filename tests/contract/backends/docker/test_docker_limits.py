@@ -40,7 +40,7 @@ def test_the_quota_and_the_shares_of_a_container_are_in_its_cgroup(tmp_path: Pat
         async with started(subject) as rig:
             work = rig.assignment(next(NUMBERS), spec)
             await rig.backend.bind(work)
-            await rig.ear.until(TaskStarted, work.key)
+            await rig.reports.until(TaskStarted, work.key)
             assert _cgroup_of(server, work.key) == {"cores": 0.5, "shares": 256, "memory": 64 * 2**20}
             await rig.backend.stop(work.key, "seen")
             await rig.finished(work.key)

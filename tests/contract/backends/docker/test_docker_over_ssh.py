@@ -67,12 +67,12 @@ def test_what_runs_when_the_connection_breaks_runs_on_and_is_heard_of_again(
             works = [rig.assignment(next(NUMBERS), shell(script)) for script in (f"echo hi; sleep {LONG_S}", "sleep 2")]
             for work in works:
                 await rig.backend.bind(work)
-                await rig.ear.until(TaskStarted, work.key)
+                await rig.reports.until(TaskStarted, work.key)
             server.kill()
-            await rig.ear.until_true(lambda: said_offline(rig, "far"), "the host to be offline")
+            await rig.reports.until_true(lambda: said_offline(rig, "far"), "the host to be offline")
             server.start()
             assert (await rig.finished(works[1].key)).exit_code == 0  # it ended while nobody could hear it, or later
-            await rig.ear.until_true(lambda: not said_offline(rig, "far"), "the host to be back")
+            await rig.reports.until_true(lambda: not said_offline(rig, "far"), "the host to be back")
             assert (await rig.backend.logs(works[0].key, 0, 100)).text == "hi\n"
             await rig.backend.stop(works[0].key, "enough")
             assert (await rig.finished(works[0].key)).exit_code is None
@@ -92,7 +92,7 @@ def test_no_ssh_process_outlives_the_backend(tmp_path: Path, docker_servers: Hos
 
     async def scene() -> None:
         async with started(docker_subject(tmp_path, host_over(server))) as rig:
-            assert [node.name for node in rig.ear.nodes] == ["far"]
+            assert [node.name for node in rig.reports.nodes] == ["far"]
             assert ours()
         assert not ours()
 
@@ -110,7 +110,7 @@ def test_what_ssh_complains_of_is_why_the_host_is_offline(tmp_path: Path, server
 
     async def scene() -> None:
         async with started(docker_subject(tmp_path, host)) as rig:
-            (event,) = [event for event in rig.ear.heard if isinstance(event, NodeHealthChanged)]
+            (event,) = rig.reports.of(NodeHealthChanged)
             assert words in event.reason
 
     run_async(scene)

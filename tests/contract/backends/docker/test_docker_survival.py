@@ -76,14 +76,14 @@ def test_what_ran_on_a_host_that_is_no_longer_in_the_settings_is_lost(tmp_path: 
             unheard = replace(rig.work(2, 30.0), node="one")
             await rig.backend.bind(unheard)
         async with started(fewer) as rig:
-            assert [event.name for event in rig.ear.heard if isinstance(event, NodeLeft)] == ["one"]
+            assert [event.name for event in rig.reports.of(NodeLeft)] == ["one"]
             await rig.backend.reconcile([unheard])
             finished = await rig.finished(unheard.key)
             assert finished.exit_code is None
             assert "one is no longer" in finished.reason
             await rig.backend.stop(unheard.key, "enough")
-            assert len(rig.ear.about(TaskFinished, unheard.key)) == 2
+            assert len(rig.reports.about(TaskFinished, unheard.key)) == 2
         async with started(fewer) as rig:
-            assert not [event for event in rig.ear.heard if isinstance(event, NodeLeft)]  # it was said
+            assert not rig.reports.of(NodeLeft)  # it was said
 
     run_async(scene)

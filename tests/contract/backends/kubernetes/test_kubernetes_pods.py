@@ -83,9 +83,9 @@ def test_an_image_that_cannot_be_had_fails_the_task_with_the_words(
 def test_what_the_node_does_not_take_is_a_bind_that_failed(subject: Subject) -> None:
     async def then(rig: Rig, work: Assignment) -> None:
         def refusals() -> list[str]:
-            return [event.reason for event in rig.ear.heard if isinstance(event, BindFailed) and event.key == work.key]
+            return [event.reason for event in rig.reports.of(BindFailed) if event.key == work.key]
 
-        await rig.ear.until_true(lambda: bool(refusals()), "the refusal")
+        await rig.reports.until_true(lambda: bool(refusals()), "the refusal")
         assert refusals() == ["the node did not take it: OutOfcpu: Node didn't have enough cpu"]
         assert (await rig.backend.status(work.key)).phase is Phase.ENDED
         rig.assert_never_run(work.key)
@@ -98,7 +98,7 @@ def test_a_pod_that_somebody_deletes_is_lost_and_stays_so(
     subject: Subject, kube_server: KubeServer, grace_s: int | None, words: str
 ) -> None:
     async def then(rig: Rig, work: Assignment) -> None:
-        await rig.ear.until(TaskStarted, work.key)
+        await rig.reports.until(TaskStarted, work.key)
         body = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         with kube_server.client() as client:
             client.request("DELETE", f"{PODS}/{name_of(subject, kube_server, work.key)}", json=body).raise_for_status()
@@ -106,7 +106,7 @@ def test_a_pod_that_somebody_deletes_is_lost_and_stays_so(
         assert end.exit_code is None
         assert words in end.reason
         assert subject.runs_now is not None
-        await rig.ear.until_true(lambda: not subject.runs_now(work.key), "its end on the node")  # type: ignore[misc]
+        await rig.reports.until_true(lambda: not subject.runs_now(work.key), "its end on the node")  # type: ignore[misc]
         await rig.backend.bind(work)  # the control plane had not heard of the end
         assert (await rig.finished(work.key)).exit_code is None
         rig.assert_run_once(work.key)
@@ -116,7 +116,7 @@ def test_a_pod_that_somebody_deletes_is_lost_and_stays_so(
 
 def test_an_eviction_is_told_as_one(subject: Subject, kube_server: KubeServer) -> None:
     async def then(rig: Rig, work: Assignment) -> None:
-        await rig.ear.until(TaskStarted, work.key)
+        await rig.reports.until(TaskStarted, work.key)
         name = name_of(subject, kube_server, work.key)
         with kube_server.client() as client:
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
@@ -132,7 +132,7 @@ def test_an_end_while_the_api_server_is_killed_is_told_when_it_is_back(
     subject: Subject, kube_server: KubeServer
 ) -> None:
     async def then(rig: Rig, work: Assignment) -> None:
-        await rig.ear.until(TaskStarted, work.key)
+        await rig.reports.until(TaskStarted, work.key)
         await asyncio.to_thread(kube_server.restart)
         assert (await rig.finished(work.key)).exit_code == 7
         rig.assert_run_once(work.key)
@@ -173,7 +173,7 @@ def test_what_others_take_is_not_offered(subject: Subject, kube_server: KubeServ
     """The pod of a stranger on our node: its two processors are not ours until it goes."""
 
     def cpus(rig: Rig) -> float:
-        return [event.node for event in rig.ear.heard if isinstance(event, NodeJoined)][-1].capacity.cpu
+        return [event.node for event in rig.reports.of(NodeJoined)][-1].capacity.cpu
 
     async def scene() -> None:
         async with started(subject) as rig:
@@ -183,16 +183,16 @@ def test_what_others_take_is_not_offered(subject: Subject, kube_server: KubeServ
             body = {"metadata": {"name": "stranger"}, "spec": {"nodeName": kubelet.name, "containers": [container_of]}}
             with kube_server.client() as client:
                 client.post(PODS, json=body).raise_for_status()
-                await rig.ear.until_true(lambda: cpus(rig) == 2, "less room")
+                await rig.reports.until_true(lambda: cpus(rig) == 2, "less room")
                 client.request("DELETE", f"{PODS}/stranger", json={"gracePeriodSeconds": 0}).raise_for_status()
-            await rig.ear.until_true(lambda: cpus(rig) == 4, "the room back")
+            await rig.reports.until_true(lambda: cpus(rig) == 4, "the room back")
 
     run_async(scene)
 
 
 def online(rig: Rig) -> bool:
     """As whoever hears of a node takes it: one that joins is well."""
-    words = [event for event in rig.ear.heard if isinstance(event, NodeJoined | NodeHealthChanged)]
+    words = [event for event in rig.reports.received if isinstance(event, NodeJoined | NodeHealthChanged)]
     return isinstance(words[-1], NodeJoined) or words[-1].online
 
 
@@ -208,12 +208,12 @@ def test_a_node_that_is_unwell_or_cordoned_is_told_so(
                 body = {"status": {"conditions": [silent]}}
                 client.patch(f"{path}/status", json=body, headers=patch).raise_for_status()
                 away = NodeHealthChanged(kubelet.name, False, "NodeStatusUnknown: silent")
-                await rig.ear.until_true(lambda: away in rig.ear.heard, "the node's silence")
+                await rig.reports.until_true(lambda: away in rig.reports.received, "the node's silence")
                 client.patch(path, json={"spec": {"unschedulable": True}}, headers=patch).raise_for_status()
-                await rig.ear.until_true(lambda: bool(rig.ear.nodes[0].taints), "the cordon")
+                await rig.reports.until_true(lambda: bool(rig.reports.nodes[0].taints), "the cordon")
                 client.patch(path, json={"spec": {"unschedulable": None}}, headers=patch).raise_for_status()
-            await rig.ear.until_true(lambda: online(rig), "the node again")
-            await rig.ear.until_true(lambda: not rig.ear.nodes[0].taints, "the end of the cordon")
+            await rig.reports.until_true(lambda: online(rig), "the node again")
+            await rig.reports.until_true(lambda: not rig.reports.nodes[0].taints, "the end of the cordon")
 
     run_async(scene)
 
@@ -252,7 +252,7 @@ def test_old_pods_go_and_their_finalizers_with_them(
                     items = client.get(PODS, params={"labelSelector": label}).json()["items"]
                 return [item["metadata"]["labels"]["dovetail.dev/key"] for item in items]
 
-            await rig.ear.until_true(lambda: left() == ["1.0.3"], "the old pods to go")
+            await rig.reports.until_true(lambda: left() == ["1.0.3"], "the old pods to go")
             with pytest.raises(Refusal):
                 await rig.backend.bind(rig.assignment(1, subject.workload(0, 0, ""), 3))
             with pytest.raises(KeyError):

@@ -166,7 +166,9 @@ def test_a_scheduler_of_the_cluster_binds_claims_that_wait_for_it(
         async with started(subject) as rig:
             work = rig.assignment(4, mounting({"source": "later", "target": "/in"}, exit_code=5))
             await rig.backend.bind(work)
-            await rig.ear.until_true(lambda: kept_for(client, "disk-2") == uid, "the scheduler's choice of a volume")
+            await rig.reports.until_true(
+                lambda: kept_for(client, "disk-2") == uid, "the scheduler's choice of a volume"
+            )
             bind_as_chosen(client, "later", "disk-2")
             assert (await rig.finished(work.key)).exit_code == 5
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from tests.contract.backends.conformance import PATIENCE_S, Subject
 
-from dovetail.backends.local import LocalBackend, LocalSettings
+from dovetail.backends.local.backend import LocalBackend
+from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.local.supervisor import CLAIM, DOORBELL
 from dovetail.model.workloads.workload import Workload
 

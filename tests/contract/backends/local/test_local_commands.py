@@ -117,11 +117,11 @@ def test_stopping_reaches_every_process_and_lets_them_end_in_good_order(subject:
         async with started(subject) as rig:
             work = rig.assignment(1, shell(f'sh -c "{trapping}" sh child & {trapping}'))
             await rig.backend.bind(work)
-            await rig.ear.until(TaskStarted, work.key)
+            await rig.reports.until(TaskStarted, work.key)
             while (await rig.backend.logs(work.key, 0, 1000)).text.count("ready") < 2:
                 await subject.let_time_pass()
             await rig.backend.stop(work.key, "maintenance")
-            finished = await rig.ear.until(TaskFinished, work.key)
+            finished = await rig.reports.until(TaskFinished, work.key)
             assert (finished.exit_code, finished.reason) == (None, "stopped: maintenance")
             assert (await rig.backend.logs(work.key, 0, 1000)).text.count("bye") == 2
 
@@ -136,7 +136,7 @@ def test_a_command_that_ignores_the_request_to_stop_is_killed(subject: Subject) 
             while not (text := (await rig.backend.logs(work.key, 0, 1000)).text):
                 await subject.let_time_pass()
             await rig.backend.stop(work.key, "enough")
-            assert (await rig.ear.until(TaskFinished, work.key)).exit_code is None
+            assert (await rig.reports.until(TaskFinished, work.key)).exit_code is None
             wait_until(lambda: not process_lives(int(text)), "the command is gone")
 
     run_async(scene)

@@ -81,7 +81,7 @@ def test_without_cgroups_memory_is_limited_by_rlimit(without_cgroups: Subject) -
 def test_the_node_says_what_enforces_limits(subject: Subject, without_cgroups: Subject) -> None:
     async def label(which: Subject) -> str:
         async with started(which) as rig:
-            return next(event.node.labels["limits"] for event in rig.ear.heard if isinstance(event, NodeJoined))
+            return next(event.node.labels["limits"] for event in rig.reports.received if isinstance(event, NodeJoined))
 
     async def scene() -> None:
         assert await label(subject) in ("cgroup1", "cgroup2")
@@ -98,7 +98,7 @@ def test_limits_that_cannot_be_applied_keep_the_command_from_running(subject: Su
             run = LocalRunFolder(tmp_path / "runs", work.key)
             run.order(write_order(work, run.path, broken, 1.0))
             await rig.backend.bind(work)
-            finished = await rig.ear.until(TaskFinished, work.key)
+            finished = await rig.reports.until(TaskFinished, work.key)
             assert finished.exit_code == 126
             assert finished.reason.startswith("its limits could not be applied, so it was not started")
             assert subject.times_run

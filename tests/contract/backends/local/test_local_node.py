@@ -10,11 +10,10 @@ from tests.contract.backends.conformance import Subject, run_async, started
 from tests.contract.backends.local.rig import local_subject, shell
 from tests.contract.backends.running import run_to_end
 
-from dovetail.backends.local import LocalSettings
-from dovetail.backends.local.output import read_attempt_output
-from dovetail.backends.local.retention import prune
-from dovetail.backends.local.settings import node_name_of
+from dovetail.backends.local.run_folder import LocalRunFolder
+from dovetail.backends.local.settings import LocalSettings, node_name_of
 from dovetail.backends.retention import SETTLE_S
+from dovetail.backends.run_folder import prune
 from dovetail.model.event import NodeJoined, NodeObserved
 from dovetail.model.node import Node
 from dovetail.model.text.strict import check_name
@@ -26,7 +25,7 @@ def node_of(subject: Subject) -> Node:
 
     async def scene() -> None:
         async with started(subject) as rig:
-            found.extend(event.node for event in rig.ear.heard if isinstance(event, NodeJoined))
+            found.extend(event.node for event in rig.reports.received if isinstance(event, NodeJoined))
 
     run_async(scene)
     assert len(found) == 1
@@ -54,7 +53,7 @@ def test_use_is_reported_in_amounts(tmp_path: Path) -> None:
 
     async def scene() -> None:
         async with started(subject) as rig:
-            while not (seen := [event for event in rig.ear.heard if isinstance(event, NodeObserved)]):
+            while not (seen := rig.reports.of(NodeObserved)):
                 await subject.let_time_pass()
             assert seen[0].name == "here"
             assert set(seen[0].used) == {"cpu", "memory", "disk"}
@@ -113,16 +112,18 @@ def test_old_and_surplus_finished_runs_are_removed_and_nothing_else(tmp_path: Pa
     (folder / "6.0.1").mkdir()  # ordered by nobody yet
     (folder / ".gone-9.0.1-1").mkdir()  # left by a prune that was killed
     now = time.time()
-    assert prune(folder, 100, 4500, now, lambda key: False) == 1
-    assert prune(folder, 2, 1e9, now, lambda key: key == "4.0.1") == 1
+    assert prune(folder, LocalRunFolder.all_in(folder), 100, 4500, now) == 1
+    unwatched = [run for run in LocalRunFolder.all_in(folder) if run.key != "4.0.1"]
+    assert prune(folder, unwatched, 2, 1e9, now) == 1
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["1.0.1", "2.0.1", "4.0.1", "6.0.1"]
-    assert prune(folder, 0, 0, now - 1000 + SETTLE_S / 2, lambda key: False) == 2  # 2.0.1 and 4.0.1: 1.0.1 is too fresh
+    later = now - 1000 + SETTLE_S / 2
+    assert prune(folder, LocalRunFolder.all_in(folder), 0, 0, later) == 2  # 2.0.1 and 4.0.1: 1.0.1 is too fresh
     assert (folder / "1.0.1").exists()
 
 
 def test_output_of_a_removed_run_is_a_key_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="has been removed"):
-        read_attempt_output(tmp_path, "1.0.1", 0, 10)
+        LocalRunFolder.read_output(tmp_path, "1.0.1", 0, 10)
 
 
 def test_output_is_cut_between_characters_but_never_stuck(tmp_path: Path) -> None:
@@ -130,10 +131,10 @@ def test_output_is_cut_between_characters_but_never_stuck(tmp_path: Path) -> Non
     run.mkdir()
     (run / "order").touch()
     (run / "output.log").write_bytes("aé€".encode() + b"\xff" + "😀".encode()[:2])
-    chunk = read_attempt_output(tmp_path, "1.0.1", 0, 2)
+    chunk = LocalRunFolder.read_output(tmp_path, "1.0.1", 0, 2)
     assert (chunk.text, chunk.next_offset, chunk.ended) == ("a", 1, False)
-    assert read_attempt_output(tmp_path, "1.0.1", 1, 100).text == "é€�"
-    assert read_attempt_output(tmp_path, "1.0.1", 7, 100).next_offset == 9
+    assert LocalRunFolder.read_output(tmp_path, "1.0.1", 1, 100).text == "é€�"
+    assert LocalRunFolder.read_output(tmp_path, "1.0.1", 7, 100).next_offset == 9
     (run / "result.json").write_text('{"exit_code": 0, "reason": ""}')
-    assert read_attempt_output(tmp_path, "1.0.1", 7, 100).ended
-    assert read_attempt_output(tmp_path, "1.0.1", 99, 100).ended
+    assert LocalRunFolder.read_output(tmp_path, "1.0.1", 7, 100).ended
+    assert LocalRunFolder.read_output(tmp_path, "1.0.1", 99, 100).ended

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.contract.backends.conformance import LONG_S, Ear, Rig, Subject, run_async, started
+from tests.contract.backends.conformance import LONG_S, CollectedReports, Rig, Subject, run_async, started
 from tests.contract.backends.killed_control_plane import assert_each_ran_once, live_and_die
 from tests.contract.backends.local import control_plane
 from tests.contract.backends.local.rig import local_subject, process_lives, shell, wait_until
@@ -71,7 +71,7 @@ def test_a_supervisor_that_comes_after_the_refusal_starts_nothing(subject: Subje
             await rig.backend.stop(run.key, "too late for you")
             assert supervise(run).wait() == 0
             assert times_run(subject, run.key) == 0
-            assert (await rig.ear.until(TaskFinished, run.key)).exit_code is None
+            assert (await rig.reports.until(TaskFinished, run.key)).exit_code is None
 
     run_async(scene)
 
@@ -85,7 +85,7 @@ def test_an_attempt_that_was_ordered_but_not_started_is_started_by(subject: Subj
                 await rig.backend.bind(rig.work(1))
             else:
                 await rig.backend.reconcile([rig.work(1)])
-            assert (await rig.ear.until(TaskFinished, run.key)).exit_code == 0
+            assert (await rig.reports.until(TaskFinished, run.key)).exit_code == 0
             assert times_run(subject, run.key) == 1
 
     run_async(scene)
@@ -100,7 +100,7 @@ def test_a_supervisor_that_died_between_claim_and_start_is_a_lost_attempt_and_ne
             dead = {"pid": os.getpid(), "started_ticks": 1, "boot_id": supervisor.boot_id()}  # a pid that changed hands
             supervisor.publish(str(run.path), supervisor.CLAIM, json.dumps(dead).encode(), durable=False)
             await rig.backend.bind(rig.work(1))
-            finished = await rig.ear.until(TaskFinished, run.key)
+            finished = await rig.reports.until(TaskFinished, run.key)
             assert finished.exit_code is None
             assert "before the command was started" in finished.reason
             await rig.backend.bind(rig.work(1))
@@ -116,7 +116,7 @@ def test_an_attempt_from_before_a_reboot_is_lost(subject: Subject, tmp_path: Pat
             claim = supervisor.identity(os.getpid()) | {"boot_id": "another"}
             supervisor.publish(str(run.path), supervisor.CLAIM, json.dumps(claim).encode(), durable=False)
             await rig.backend.reconcile([rig.work(1)])
-            finished = await rig.ear.until(TaskFinished, run.key)
+            finished = await rig.reports.until(TaskFinished, run.key)
             assert (finished.exit_code, finished.reason) == (None, "lost: the machine restarted before it ended")
 
     run_async(scene)
@@ -127,11 +127,11 @@ def test_when_a_supervisor_is_killed_its_command_is_ended_and_reported_lost(subj
         async with started(subject) as rig:
             work = rig.work(1, LONG_S)
             await rig.backend.bind(work)
-            await rig.ear.until(TaskStarted, work.key)
+            await rig.reports.until(TaskStarted, work.key)
             run = tmp_path / "runs" / work.key
             command = json.loads((run / supervisor.RUNNING).read_text())["pid"]
             os.kill(json.loads((run / supervisor.CLAIM).read_text())["pid"], signal.SIGKILL)
-            finished = await rig.ear.until(TaskFinished, work.key)
+            finished = await rig.reports.until(TaskFinished, work.key)
             assert finished.exit_code is None
             assert "supervisor was killed" in finished.reason
             wait_until(lambda: not process_lives(command), "the command is gone")
@@ -145,7 +145,7 @@ def test_a_supervisor_that_cannot_start_is_a_lost_attempt_with_its_complaint(sub
             (tmp_path / "runs" / ".supervisor.pyc").write_bytes(b"no program")
             work = rig.work(1)
             await rig.backend.bind(work)
-            finished = await rig.ear.until(TaskFinished, work.key)
+            finished = await rig.reports.until(TaskFinished, work.key)
             assert finished.exit_code is None
             assert finished.reason.startswith("lost: its supervisor could not start: ")
 
@@ -168,18 +168,18 @@ def test_a_gated_child_gives_up_when_its_supervisor_dies_first(tmp_path: Path) -
 def test_a_report_that_fails_is_made_again(subject: Subject) -> None:
     troubles = iter([RuntimeError("the store is away")] * 2)
 
-    class Forgetful(Ear):
+    class Forgetful(CollectedReports):
         async def report(self, event: Event) -> None:
             if isinstance(event, TaskFinished) and (trouble := next(troubles, None)):
                 raise trouble
             await super().report(event)
 
     async def scene() -> None:
-        backend, ear = subject.backend_factory(), Forgetful(subject)
-        await backend.start(ear.report)
-        work = Rig(subject, backend, ear).assignment(1, shell("exit 3"))
+        backend, reports = subject.backend_factory(), Forgetful(subject)
+        await backend.start(reports.report)
+        work = Rig(subject, backend, reports).assignment(1, shell("exit 3"))
         await backend.bind(work)
-        assert (await ear.until(TaskFinished, work.key)).exit_code == 3
+        assert (await reports.until(TaskFinished, work.key)).exit_code == 3
         await backend.close()
 
     run_async(scene)

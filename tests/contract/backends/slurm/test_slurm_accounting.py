@@ -61,8 +61,8 @@ def _ended_while_nobody_looked(server: SlurmServer, subject: Subject, folder: Pa
         async with started(subject) as rig:
             await bind_all(rig, works)
             for work in works:
-                await rig.ear.until(TaskStarted, work.key)
-            await rig.ear.until_true(lambda: all(map(_script, works)), "the processes of the scripts")
+                await rig.reports.until(TaskStarted, work.key)
+            await rig.reports.until_true(lambda: all(map(_script, works)), "the processes of the scripts")
 
     def _script(work: Assignment) -> int:
         """Its process, or 0 while that is not known."""

@@ -83,7 +83,7 @@ def test_elements_are_stopped_one_by_one_whether_they_wait_or_run(
             works = replicas(9303, spec, dict.fromkeys(range(4), "n1"))
             await bind_all(rig, works)
             first, *waiting = works
-            await rig.ear.until(TaskStarted, first.key)
+            await rig.reports.until(TaskStarted, first.key)
             assert (await rig.backend.status(waiting[2].key)).phase is Phase.ACCEPTED
             await rig.backend.stop(waiting[2].key, "not this one")
             finished = await rig.finished(waiting[2].key)
@@ -92,8 +92,8 @@ def test_elements_are_stopped_one_by_one_whether_they_wait_or_run(
             assert (await rig.backend.status(first.key)).phase is Phase.RUNNING
             await rig.backend.stop(first.key, "enough")
             assert (await rig.finished(first.key)).exit_code is None
-            await rig.ear.until(TaskStarted, waiting[0].key)
-            assert not rig.ear.about(TaskFinished, waiting[1].key)
+            await rig.reports.until(TaskStarted, waiting[0].key)
+            assert not rig.reports.about(TaskFinished, waiting[1].key)
             for work in waiting[:2]:
                 await rig.backend.stop(work.key, "enough")
             for work in waiting[:2]:
@@ -136,7 +136,7 @@ def test_elements_are_found_again_after_a_restart(slurm_server: SlurmServer, tmp
         async with started(subject) as before:
             await bind_all(before, works)
             assert len({job_of(tmp_path, work)[0] for work in works}) == 1
-            await before.ear.until(TaskStarted, works[0].key)
+            await before.reports.until(TaskStarted, works[0].key)
         async with started(subject) as after:
             await after.backend.reconcile(works)
             (tmp_path / "go").touch()
@@ -171,9 +171,9 @@ def test_an_element_that_waits_too_long_goes_back_and_the_one_that_runs_stays(
         async with started(subject) as rig:
             works = replicas(9307, spec, dict.fromkeys(range(2), "n1"))
             await bind_all(rig, works)
-            await rig.ear.until(TaskStarted, works[0].key)
-            await rig.ear.until_true(lambda: any(isinstance(one, BindFailed) for one in rig.ear.heard), "its way back")
-            (failed,) = [event for event in rig.ear.heard if isinstance(event, BindFailed)]
+            await rig.reports.until(TaskStarted, works[0].key)
+            await rig.reports.until_true(lambda: bool(rig.reports.of(BindFailed)), "its way back")
+            (failed,) = rig.reports.of(BindFailed)
             assert (failed.key, "PENDING (Resources)" in failed.reason) == (works[1].key, True)
             assert (await rig.backend.status(works[0].key)).phase is Phase.RUNNING
             await rig.backend.stop(works[0].key, "enough")

@@ -41,7 +41,7 @@ def test_work_waits_in_slurm_for_a_job_that_it_depends_on_however_long_that_take
                 await rig.finished(longer.key)
                 status = await rig.backend.status(work.key)
                 assert (status.phase, status.reason) == (Phase.ACCEPTED, "PENDING (Dependency)")
-                assert not [event for event in rig.ear.heard if isinstance(event, BindFailed)]
+                assert not rig.reports.of(BindFailed)
                 (tmp_path / "go").touch()
                 assert (await rig.finished(work.key)).exit_code == 3
 
@@ -61,7 +61,7 @@ def test_work_that_depends_on_a_job_that_fails_has_failed_itself(
                 finished = await rig.finished(work.key)
                 assert finished.exit_code == 126
                 assert finished.reason.startswith("PENDING (DependencyNeverSatisfied): it could not be started")
-                assert not rig.ear.about(TaskStarted, work.key)
+                assert not rig.reports.about(TaskStarted, work.key)
                 rig.assert_never_run(work.key)
             left = slurm_server.call("squeue", "--noheader", f"--name={work.key}", check=False)
             assert not left.strip()

@@ -104,7 +104,7 @@ def test_a_job_that_somebody_cancels_in_slurm_is_not_one_that_failed(slurm_serve
         async with started(slurm_subject(slurm_server, "rest", tmp_path)) as rig:
             work = rig.work(9120, 1000)
             await rig.backend.bind(work)
-            await rig.ear.until(TaskStarted, work.key)
+            await rig.reports.until(TaskStarted, work.key)
             job = (tmp_path / "runs" / work.key / "claim" / "by").read_text().split()[0]
             slurm_server.call("scancel", job)
             finished = await rig.finished(work.key)
@@ -121,7 +121,7 @@ def test_a_job_whose_folder_its_node_cannot_see_says_so(slurm_server: SlurmServe
         async with started(slurm_subject(slurm_server, "rest", tmp_path)) as rig:
             blocker = rig.assignment(9121, shell("sleep 1000", resources={"cpu": 4}))
             await rig.backend.bind(blocker)
-            await rig.ear.until(TaskStarted, blocker.key)
+            await rig.reports.until(TaskStarted, blocker.key)
             work = rig.work(9122)
             await rig.backend.bind(work)
             assert (await rig.backend.status(work.key)).phase is Phase.ACCEPTED

@@ -21,11 +21,11 @@ WAYS: list[Way] = ["rest", "cli"]
 
 
 def node_of(rig: Rig, name: str) -> Node:
-    return next(node for node in rig.ear.nodes if node.name == name)
+    return next(node for node in rig.reports.nodes if node.name == name)
 
 
 def cordons(rig: Rig, name: str) -> list[NodeCordoned]:
-    return [event for event in rig.ear.heard if isinstance(event, NodeCordoned) and event.name == name]
+    return [event for event in rig.reports.of(NodeCordoned) if event.name == name]
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def job_of_a_stranger(server: SlurmServer, *options: str) -> Iterator[int]:
 
 
 async def until(rig: Rig, holds: Callable[[], bool], what: str) -> None:
-    await rig.ear.until_true(holds, what)
+    await rig.reports.until_true(holds, what)
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_nodes_carry_features_partitions_gpus_and_their_place_in_the_network(
 ) -> None:
     async def scene() -> None:
         async with started(slurm_subject(slurm_server, way, tmp_path, labels={"site": "here"})) as rig:
-            assert [node.name for node in rig.ear.nodes] == ["n1", "n2", "n3", "n4"]
+            assert [node.name for node in rig.reports.nodes] == ["n1", "n2", "n3", "n4"]
             fast, gpu = node_of(rig, "n1"), node_of(rig, "n3")
             assert fast.labels["slurm.feature/fast"] == fast.labels["slurm.partition/all"] == "true"
             assert (fast.labels["leaf"], fast.labels["spine"], fast.labels["site"]) == ("leaf1", "spine", "here")
@@ -79,7 +79,7 @@ def test_what_others_hold_is_not_offered_and_what_ours_hold_is(
             spec = shell("sleep 1000", resources={"cpu": 1, "memory": "500MiB"})
             work = rig.assignment(9001, spec)
             await rig.backend.bind(work)
-            await rig.ear.until(TaskStarted, work.key)
+            await rig.reports.until(TaskStarted, work.key)
             with job_of_a_stranger(slurm_server, "--nodelist=n1", "--cpus-per-task=2", "--mem=1000"):
                 await until(rig, lambda: node_of(rig, "n1").capacity.cpu == 2, "two of four CPUs")
                 assert node_of(rig, "n1").capacity.memory == 3000 * 2**20
@@ -153,7 +153,7 @@ def test_only_the_partitions_that_are_named_are_offered(slurm_server: SlurmServe
     async def scene() -> None:
         subject = slurm_subject(slurm_server, "rest", tmp_path, partitions=["gpu"], node_prefix="hpc-")
         async with started(subject) as rig:
-            assert [node.name for node in rig.ear.nodes] == ["hpc-n3", "hpc-n4"]
+            assert [node.name for node in rig.reports.nodes] == ["hpc-n3", "hpc-n4"]
             work = rig.assignment(9005, shell("echo $SLURM_JOB_PARTITION on $SLURMD_NODENAME"))
             await rig.backend.bind(work)
             await rig.finished(work.key)
@@ -169,14 +169,14 @@ def test_only_the_partitions_that_are_named_are_offered(slurm_server: SlurmServe
 def test_where_slurm_chooses_every_partition_is_a_node(slurm_server: SlurmServer, tmp_path: Path, way: Way) -> None:
     async def scene() -> None:
         async with started(slurm_subject(slurm_server, way, tmp_path, place="slurm")) as rig:
-            assert {node.name: node.capacity.cpu for node in rig.ear.nodes} == {"all": 16, "gpu": 8}
+            assert {node.name: node.capacity.cpu for node in rig.reports.nodes} == {"all": 16, "gpu": 8}
             assert node_of(rig, "gpu").gpus == [Gpus(count=4, model="a100")]
             script = f"echo $SLURMD_NODENAME; until [ -e {tmp_path}/go ]; do sleep 0.1; done"
             works = [rig.assignment(9010 + number, shell(script, resources={"cpu": 4})) for number in range(4)]
             for work in works:
                 await rig.backend.bind(work)
             for work in works:
-                await rig.ear.until(TaskStarted, work.key)
+                await rig.reports.until(TaskStarted, work.key)
             (tmp_path / "go").touch()
             for work in works:
                 assert (await rig.finished(work.key)).exit_code == 0
@@ -201,10 +201,10 @@ def test_a_job_that_waits_too_long_on_its_node_goes_back_without_having_run(
                 await until(rig, lambda: node_of(rig, "n1").capacity.cpu == 0, "n1 to be full")
                 work = rig.work(9030)
                 await rig.backend.bind(work)
-                await until(rig, lambda: any(isinstance(event, BindFailed) for event in rig.ear.heard), "its way back")
-                failed = next(event for event in rig.ear.heard if isinstance(event, BindFailed))
+                await until(rig, lambda: bool(rig.reports.of(BindFailed)), "its way back")
+                failed = rig.reports.of(BindFailed)[0]
                 assert (failed.key, "PENDING (Resources)" in failed.reason) == (work.key, True)
-            assert not rig.ear.about(TaskFinished, work.key)
+            assert not rig.reports.about(TaskFinished, work.key)
             with pytest.raises(Refusal):
                 await rig.backend.bind(work)
             rig.assert_never_run(work.key)
@@ -224,8 +224,8 @@ def test_a_job_that_waits_goes_back_when_slurm_would_no_longer_start_it(
                 work = rig.work(9031)
                 await rig.backend.bind(work)
                 slurm_server.call("scontrol", "update", "partitionname=all", "state=down")
-                await until(rig, lambda: any(isinstance(event, BindFailed) for event in rig.ear.heard), "its way back")
-                failed = next(event for event in rig.ear.heard if isinstance(event, BindFailed))
+                await until(rig, lambda: bool(rig.reports.of(BindFailed)), "its way back")
+                failed = rig.reports.of(BindFailed)[0]
                 assert (failed.key, "PENDING (PartitionDown)" in failed.reason) == (work.key, True)
             rig.assert_never_run(work.key)
 

@@ -19,16 +19,16 @@ WAYS: list[Way] = ["rest", "cli"]
 async def running(rig: Rig, workload: int, run_s: float = 1000.0) -> Assignment:
     work = rig.work(workload, run_s, 5)
     await rig.backend.bind(work)
-    await rig.ear.until(TaskStarted, work.key)
+    await rig.reports.until(TaskStarted, work.key)
     times_run = rig.subject.times_run
     assert times_run is not None
     # It is told when its script has claimed it, a moment before the command begins.
-    await rig.ear.until_true(lambda: times_run(work.key) == 1, "the command itself")
+    await rig.reports.until_true(lambda: times_run(work.key) == 1, "the command itself")
     return work
 
 
 def health(rig: Rig) -> list[bool]:
-    return [event.online for event in rig.ear.heard if isinstance(event, NodeHealthChanged) and event.name == "n1"]
+    return [event.online for event in rig.reports.of(NodeHealthChanged) if event.name == "n1"]
 
 
 def set_job(run: Path, job: int | None) -> int:
@@ -57,10 +57,10 @@ def test_a_run_that_outlives_its_node_is_ended_before_it_is_reported_lost(
             assert not subject.runs_now(work.key)
             assert finished.exit_code is None
             assert "what ran there has ended" in finished.reason
-            await rig.ear.until_true(lambda: health(rig)[-1:] == [False], "n1 to be gone")
+            await rig.reports.until_true(lambda: health(rig)[-1:] == [False], "n1 to be gone")
             node.start(ready=lambda: True)
             slurm_server.call("scontrol", "update", "nodename=n1", "state=resume", check=False)
-            await rig.ear.until_true(lambda: health(rig)[-1:] == [True], "n1 to be back")
+            await rig.reports.until_true(lambda: health(rig)[-1:] == [True], "n1 to be back")
             again = await running(rig, 9202)
             await rig.backend.stop(again.key, "enough")
             await rig.finished(again.key)
@@ -86,7 +86,7 @@ def test_a_job_that_slurm_begins_anew_does_not_run_again(slurm_server: SlurmServ
             assert finished.exit_code is None
             assert "Slurm began the job anew" in finished.reason
             shown = ("scontrol", "show", "job", job)
-            await rig.ear.until_true(lambda: "JobState=CANCELLED" in slurm_server.call(*shown), "its end in Slurm")
+            await rig.reports.until_true(lambda: "JobState=CANCELLED" in slurm_server.call(*shown), "its end in Slurm")
             rig.assert_run_once(work.key)
 
     run_async(scene)
@@ -99,7 +99,7 @@ def test_a_job_that_slurm_has_forgotten_is_known_by_what_it_left(slurm_server: S
         async with started(subject) as before:
             work = before.work(9204, 0.0, 5)
             await before.backend.bind(work)
-            await before.ear.until_true((tmp_path / "runs" / work.key / "result").exists, "its end")
+            await before.reports.until_true((tmp_path / "runs" / work.key / "result").exists, "its end")
         run = tmp_path / "runs" / work.key
         (run / "end.json").unlink(missing_ok=True)
         set_job(run, 4_000_000)

@@ -16,16 +16,16 @@ STOP_SENT = Record("1.0.1", "one", State.STOPPING, created=True, stop_reason="en
 @pytest.mark.parametrize(
     ("record", "stage", "do"),
     [
-        (ORDERED, None, Do.MAKE),
+        (ORDERED, None, Do.CREATE),
         (MADE, None, Do.END),
-        (MADE, Stage.MADE, Do.START),
+        (MADE, Stage.CREATED, Do.START),
         (MADE, Stage.RUNNING, Do.REST),
         (MADE, Stage.EXITED, Do.END),
         (STOPPING, None, Do.END),
-        (STOPPING, Stage.MADE, Do.END),
+        (STOPPING, Stage.CREATED, Do.END),
         (STOPPING, Stage.RUNNING, Do.STOP),
         (STOPPING, Stage.EXITED, Do.END),
-        (Record("1.0.1", "one", State.ENDED), Stage.RUNNING, Do.TELL),
+        (Record("1.0.1", "one", State.ENDED), Stage.RUNNING, Do.REPORT),
     ],
 )
 def test_the_next_step(record: Record, stage: Stage | None, do: Do) -> None:
@@ -50,8 +50,8 @@ def test_nothing_that_may_have_run_is_ever_started(
     record = Record("1.0.1", "one", state, created=created, stop_sent=stop_sent)
     step = decide(record, None if stage is None else Seen(stage, exit_code=exit_code))
     if step.do is Do.START:
-        assert (state, stage) == (State.ORDERED, Stage.MADE)
-    if step.do is Do.MAKE:
+        assert (state, stage) == (State.ORDERED, Stage.CREATED)
+    if step.do is Do.CREATE:
         assert (state, stage, created) == (State.ORDERED, None, False)
 
 

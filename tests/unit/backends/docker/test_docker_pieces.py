@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.backends.docker.engine_api import FRAME_HEADER, unframed
 from dovetail.backends.docker.images import labels_of_images, login_for
 from dovetail.backends.docker.journal import Journal, State
-from dovetail.backends.docker.node import describe
-from dovetail.backends.docker.observing import memory_in_use_bytes, processor_time_s
-from dovetail.backends.docker.output import HEADER, Outputs, unframed
+from dovetail.backends.docker.node import describe, memory_in_use_bytes, processor_time_s
 from dovetail.backends.docker.settings import HostSettings, Registry
-from dovetail.backends.log_text import whole_characters
+from dovetail.backends.log_streams import LogStreams, whole_characters
 
 
 async def _pieces(content: bytes, size: int) -> AsyncIterator[bytes]:
@@ -26,7 +25,7 @@ async def _pieces(content: bytes, size: int) -> AsyncIterator[bytes]:
 
 
 def framed(*contents: bytes) -> bytes:
-    return b"".join(HEADER.pack(1 + i % 2, len(content)) + content for i, content in enumerate(contents))
+    return b"".join(FRAME_HEADER.pack(1 + i % 2, len(content)) + content for i, content in enumerate(contents))
 
 
 @given(contents=st.lists(st.binary(max_size=40), max_size=8), size=st.integers(1, 60))
@@ -42,10 +41,10 @@ def test_output_read_in_pieces_is_the_output(text: str, limit: int, size: int) -
     content = text.encode("utf-8", "replace")
 
     async def read() -> str:
-        outputs = Outputs()
+        outputs = LogStreams()
         offset, found, over = 0, b"", False
         while not over:
-            chunk, over = await outputs.read("c", offset, limit, lambda: _pieces(framed(content), size))
+            chunk, over = await outputs.read("c", offset, limit, lambda: unframed(_pieces(framed(content), size)))
             assert chunk.next_offset >= offset
             found += content[offset : chunk.next_offset]
             if limit >= 4:
@@ -59,8 +58,8 @@ def test_output_read_in_pieces_is_the_output(text: str, limit: int, size: int) -
 
 def test_a_place_beyond_the_end_stays_where_it_is() -> None:
     async def read() -> None:
-        outputs = Outputs()
-        chunk, over = await outputs.read("c", 50, 10, lambda: _pieces(framed(b"short"), 9))
+        outputs = LogStreams()
+        chunk, over = await outputs.read("c", 50, 10, lambda: unframed(_pieces(framed(b"short"), 9)))
         assert (chunk.text, chunk.next_offset, over) == ("", 50, True)
         await outputs.close()
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from dovetail.backends.docker.connection import ssh_command
 from dovetail.backends.docker.settings import DockerSettings
-from dovetail.backends.docker.ssh_relay import ssh_command
 from dovetail.backends.registry import BackendEntry
 from dovetail.model.text.complaint import complaints_of
 

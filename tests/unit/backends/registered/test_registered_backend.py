@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from dovetail.backends.contract import Assignment, Refusal
-from dovetail.backends.registered.backend import SETTLE_S, HeartbeatReply, RegisteredBackend, TaskReport
+from dovetail.backends.registered.backend import SETTLE_S, RegisteredBackend
+from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.model.event import Event, TaskFinished, TaskStarted
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
@@ -15,19 +16,19 @@ from dovetail.model.workloads.workload import Workload
 class Rig:
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.heard: list[Event] = []
-        self.deaf = False
+        self.received: list[Event] = []
+        self.failing = False
         self.backend = RegisteredBackend("registered", lambda: self.now_s)
 
     async def report(self, event: Event) -> None:
-        if self.deaf:
+        if self.failing:
             raise ConnectionError("nobody listens")
-        self.heard.append(event)
+        self.received.append(event)
 
     async def restart(self) -> None:
         self.backend = RegisteredBackend("registered", lambda: self.now_s)
         await self.backend.start(self.report)
-        self.heard.clear()
+        self.received.clear()
 
 
 def work(number: int = 1, node: str = "a", attempt: int = 1) -> Assignment:
@@ -58,7 +59,7 @@ def test_an_order_is_repeated_until_the_node_reports_it() -> None:
             assert await rig.backend.heartbeat("a", []) == HeartbeatReply([work()], [])
         assert await rig.backend.heartbeat("a", [running("1.0.1")]) == HeartbeatReply([], [])
         assert await rig.backend.heartbeat("a", []) == HeartbeatReply([], [])
-        assert rig.heard == [TaskStarted(TaskId(1, 0), "1.0.1")]
+        assert rig.received == [TaskStarted(TaskId(1, 0), "1.0.1")]
 
     played(scene)
 
@@ -77,11 +78,11 @@ def test_a_stop_is_repeated_until_the_end_is_reported() -> None:
         await rig.backend.bind(work())
         await rig.backend.heartbeat("a", [])
         await rig.backend.stop("1.0.1", "cancelled")
-        assert not rig.heard
+        assert not rig.received
         for reports in ([], [running("1.0.1")], []):
             assert await rig.backend.heartbeat("a", reports) == HeartbeatReply([], ["1.0.1"])
         assert await rig.backend.heartbeat("a", [finished("1.0.1", None)]) == HeartbeatReply([], [])
-        assert rig.heard[-1] == TaskFinished(TaskId(1, 0), "1.0.1", None, "cancelled")
+        assert rig.received[-1] == TaskFinished(TaskId(1, 0), "1.0.1", None, "cancelled")
 
     played(scene)
 
@@ -90,7 +91,7 @@ def test_work_that_no_node_was_told_of_is_stopped_at_once() -> None:
     async def scene(rig: Rig) -> None:
         await rig.backend.bind(work())
         await rig.backend.stop("1.0.1", "cancelled")
-        assert rig.heard == [TaskFinished(TaskId(1, 0), "1.0.1", None, "cancelled")]
+        assert rig.received == [TaskFinished(TaskId(1, 0), "1.0.1", None, "cancelled")]
         assert await rig.backend.heartbeat("a", []) == HeartbeatReply([], [])
         with pytest.raises(Refusal, match="cancelled"):
             await rig.backend.bind(work())
@@ -105,8 +106,8 @@ def test_what_a_signal_ended_after_a_stop_was_stopped(said: int | None, heard: i
         await rig.backend.heartbeat("a", [])
         await rig.backend.stop("1.0.1", "cancelled")
         await rig.backend.heartbeat("a", [finished("1.0.1", said)])
-        assert isinstance(rig.heard[-1], TaskFinished)
-        assert rig.heard[-1].exit_code == heard
+        assert isinstance(rig.received[-1], TaskFinished)
+        assert rig.received[-1].exit_code == heard
 
     played(scene)
 
@@ -117,7 +118,7 @@ def test_a_repeated_end_is_one_end() -> None:
         await rig.backend.heartbeat("a", [])
         for _ in range(3):
             assert await rig.backend.heartbeat("a", [finished("1.0.1", 3)]) == HeartbeatReply([], [])
-        assert rig.heard == [TaskFinished(TaskId(1, 0), "1.0.1", 3, "exit status 3")]
+        assert rig.received == [TaskFinished(TaskId(1, 0), "1.0.1", 3, "exit status 3")]
 
     played(scene)
 
@@ -125,12 +126,12 @@ def test_a_repeated_end_is_one_end() -> None:
 def test_a_report_that_nobody_took_is_taken_when_it_is_repeated() -> None:
     async def scene(rig: Rig) -> None:
         await rig.backend.bind(work())
-        rig.deaf = True
+        rig.failing = True
         with pytest.raises(ConnectionError):
             await rig.backend.heartbeat("a", [finished("1.0.1")])
-        rig.deaf = False
+        rig.failing = False
         await rig.backend.heartbeat("a", [finished("1.0.1")])
-        assert rig.heard == [TaskFinished(TaskId(1, 0), "1.0.1", 0, "exit status 0")]
+        assert rig.received == [TaskFinished(TaskId(1, 0), "1.0.1", 0, "exit status 0")]
 
     played(scene)
 
@@ -140,7 +141,7 @@ def test_what_nobody_ordered_from_a_node_is_stopped_there() -> None:
         rig.now_s += SETTLE_S
         await rig.backend.bind(work(1, "b"))
         assert (await rig.backend.heartbeat("a", [running("1.0.1"), running("7.0.1")])).stop == ["1.0.1", "7.0.1"]
-        assert not rig.heard
+        assert not rig.received
         assert [order.key for order in (await rig.backend.heartbeat("b", [])).run] == ["1.0.1"]
 
     played(scene)
@@ -160,10 +161,10 @@ def test_a_node_has_no_say_about_work_of_another_node() -> None:
     async def scene(rig: Rig) -> None:
         await rig.backend.bind(work(1, "b"))
         await rig.backend.heartbeat("a", [finished("1.0.1", 0)])
-        assert not rig.heard
+        assert not rig.received
         await rig.backend.heartbeat("a", [finished("2.0.1", 0)])
         await rig.backend.bind(work(2, "b"))
-        assert not rig.heard
+        assert not rig.received
         assert [order.key for order in (await rig.backend.heartbeat("b", [])).run] == ["1.0.1", "2.0.1"]
 
     played(scene)
@@ -176,7 +177,7 @@ def test_after_a_restart_running_work_is_left_alone_until_its_orders_are_back() 
         await rig.backend.reconcile([work(1)])
         rig.now_s += SETTLE_S
         assert (await rig.backend.heartbeat("a", [running("1.0.1"), running("2.0.1")])).stop == ["2.0.1"]
-        assert rig.heard == [TaskStarted(TaskId(1, 0), "1.0.1")]
+        assert rig.received == [TaskStarted(TaskId(1, 0), "1.0.1")]
 
     played(scene)
 
@@ -185,10 +186,10 @@ def test_an_end_reported_before_the_orders_are_back_is_not_lost() -> None:
     async def scene(rig: Rig) -> None:
         await rig.restart()
         await rig.backend.heartbeat("a", [finished("1.0.1", 4), finished("2.0.1", 0)])
-        assert not rig.heard
+        assert not rig.received
         await rig.backend.reconcile([work(1)])
         await rig.backend.bind(work(2))
-        assert rig.heard == [
+        assert rig.received == [
             TaskFinished(TaskId(1, 0), "1.0.1", 4, "exit status 4"),
             TaskFinished(TaskId(2, 0), "2.0.1", 0, "exit status 0"),
         ]
@@ -202,7 +203,7 @@ def test_after_a_restart_a_stop_waits_for_the_node_again() -> None:
         await rig.restart()
         await rig.backend.reconcile([work(1)])
         await rig.backend.stop("1.0.1", "cancelled")
-        assert not rig.heard
+        assert not rig.received
         assert await rig.backend.heartbeat("a", []) == HeartbeatReply([], ["1.0.1"])
 
     played(scene)

@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.backends.simulated.chance import chances
-from dovetail.backends.simulated.rehearsal import rehearse
+from dovetail.backends.simulated.rehearsal import chances, rehearse
 from dovetail.backends.simulated.settings import RehearsalSettings
 from dovetail.model.workloads.workload import Workload
 

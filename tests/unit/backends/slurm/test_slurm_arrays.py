@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.backends.slurm.arrays import has_element, listed, matching
 from dovetail.backends.slurm.bundling import Bundler
-from dovetail.backends.slurm.driver import Rejected, SlurmFault
-from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.records import JobRecord, JobSubmission, SlurmJob
+from dovetail.backends.slurm.driver import JobRecord, JobSubmission, Rejected, SlurmFault, SlurmJob
+from dovetail.backends.slurm.naming import JobNames, has_element, listed, matching
 
 NAMES = JobNames("dovetail-ab12-")
 TOGETHER = JobSubmission("dovetail-ab12-7.x.1", "script", "", "", "", 1, 100)

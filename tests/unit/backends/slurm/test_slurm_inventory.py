@@ -3,11 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.gres import asked_for, counted, extended_of, gpus_of
-from dovetail.backends.slurm.inventory import Survey, coming_reservation, describe, node_name
-from dovetail.backends.slurm.records import PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.inventory import Survey, coming_reservation, labels_by_node, node_name
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.topology import labels_by_node
 from dovetail.model.device import Gpus
 
 MIB = 2**20
@@ -16,8 +15,9 @@ ALL = PartitionRecord("all", "n[1-2]", default=True)
 
 
 def described(*nodes: SlurmNode, ours: Any = None, settings: Any = None, **more: Any) -> Any:
-    survey = Survey(nodes, more.pop("partitions", (ALL,)), **more)
-    return describe(survey, SlurmSettings.model_validate(settings or {}), "hpc", ours or {}, 1000.0)
+    partitions = more.pop("partitions", (ALL,))
+    settings = SlurmSettings.model_validate(settings or {})
+    return Survey(settings, "hpc", 1000.0, nodes, partitions, ours=ours or {}, **more).describe()
 
 
 def test_capacity_is_what_is_free_and_what_ours_asked_for() -> None:

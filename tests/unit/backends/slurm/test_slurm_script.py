@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.slurm.driver import JobSubmission, SlurmJob
 from dovetail.backends.slurm.inventory import Description
-from dovetail.backends.slurm.records import JobSubmission, SlurmJob
 from dovetail.backends.slurm.request import element_of, job_of, refuse_what_cannot_run
 from dovetail.backends.slurm.run_folder import JobRunFolder
 from dovetail.backends.slurm.script import quoted

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dovetail.backends.log_text import read_output
+from dovetail.backends.log_streams import read_output
 from dovetail.backends.registry import BackendEntry, build
 from dovetail.backends.retention import SETTLE_S
-from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder, prune
+from dovetail.backends.run_folder import prune
+from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import End
 
@@ -46,7 +47,7 @@ def test_output_is_cut_between_characters(tmp_path: Path) -> None:
     path = tmp_path / "output.log"
     path.write_bytes("grüße".encode())
     first = read_output(path, 0, 3, ended=True)
-    assert (first.text, first.next_offset, first.ended) == ("grü", 4, False)
+    assert (first.text, first.next_offset, first.ended) == ("gr", 2, False)
     assert read_output(path, 4, 100, ended=False).ended is False
     assert read_output(path, 4, 100, ended=True).ended is True
     assert read_output(tmp_path / "none", 0, 10, ended=True).ended is True
@@ -59,9 +60,13 @@ def test_old_run_folders_go_and_those_that_have_not_ended_stay(tmp_path: Path) -
         if number:
             run.end(End(0, "done"))
     now = (tmp_path / "1.0.1" / "end.json").stat().st_mtime
-    assert prune(tmp_path, keep_runs=0, keep_for_s=0, now=now + SETTLE_S - 60) == 0
-    assert prune(tmp_path, keep_runs=1, keep_for_s=1e9, now=now + SETTLE_S + 60) == 2
-    assert prune(tmp_path, keep_runs=10, keep_for_s=1, now=now + SETTLE_S + 60) == 1
+
+    def removed(keep: int, keep_for_s: float, now: float) -> int:
+        return prune(tmp_path, JobRunFolder.all_in(tmp_path), keep, keep_for_s, now)
+
+    assert removed(keep=0, keep_for_s=0, now=now + SETTLE_S - 60) == 0
+    assert removed(keep=1, keep_for_s=1e9, now=now + SETTLE_S + 60) == 2
+    assert removed(keep=10, keep_for_s=1, now=now + SETTLE_S + 60) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["0.0.1"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.backends.slurm import rest_reading
-from dovetail.backends.slurm.records import JobRecord
+from dovetail.backends.slurm.driver import JobRecord
 from dovetail.backends.slurm.states import (
     DEPENDENCY,
     HOPELESS,

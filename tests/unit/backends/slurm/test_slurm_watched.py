@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.backends.slurm.records import JobRecord, SlurmJob
+from dovetail.backends.slurm.driver import JobRecord, SlurmJob
 from dovetail.backends.slurm.run_folder import JobRunFolder
 from dovetail.backends.slurm.watched import HOPELESS_FOR_S, LOOKS_UNTIL_READABLE, WatchedJob
 
