@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.plan_questions import StartGuess
 from dovetail.engine.questions.questions import Questions
 
@@ -39,7 +40,7 @@ class PredictedStarts:
         if not questions.workloads.is_waiting(workload):
             return
         self.waited += 1
-        found = questions.plans.start(workload, now)
+        found = whole(questions.plans.start(workload, now))
         if found is not None:
             self._told[workload] = found
 

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from tests.reference_merge_patch import merge_patch
 from tests.unit.engine.scene import Scene
 
 from dovetail.engine.pieces import whole
-from dovetail.engine.suggestions.changes import definition, merge_patch
-from dovetail.engine.suggestions.fit_trial import at_once
+from dovetail.engine.planning.plan import at_once
+from dovetail.engine.suggestions.changes import definition
 from dovetail.engine.suggestions.suggestions import Impasse, Suggestion, impasse
 from dovetail.model.event import Submitted, TopologySet
 from dovetail.model.network.topology import Topology

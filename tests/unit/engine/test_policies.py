@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
+from dovetail.engine.pieces import whole
 from dovetail.engine.policies.violations import violations
 from dovetail.engine.state.work import QueuePlace
 from dovetail.model.event import PolicyRemoved, PolicySet, Tick
@@ -127,8 +128,8 @@ def test_a_plan_counts_policies_too() -> None:
     put(scene, require=NVME, applies_to={"namespaces": ["*"]})
     questions = Questions(scene.engine)
     spec = Workload.model_validate({"name": "w", "resources": {"cpu": 1}})
-    assert [task.node for task in questions.plans.plan(spec)] == ["fast"]
-    assert questions.plans.capacity(spec).total == 2
+    assert [task.node for task in whole(questions.plans.plan(spec))] == ["fast"]
+    assert whole(questions.plans.capacity(spec)).total == 2
     assert questions.plans.shape(spec).wants == (ConstraintAsk(ConstraintKind.REQUIRE, NVME, source="policy rule"),)
 
 

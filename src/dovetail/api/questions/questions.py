@@ -49,7 +49,7 @@ async def capacity(request: Request) -> Json[CapacityAnswer]:
     spec = await model_in(request, CapacityQuestion)
     plane = plane_of(request)
     check(plane, [spec.model_copy(update={"replicas": 1})])
-    room = await plane.ask(lambda is_spent: plane.questions.plans.capacity_pieces(spec, is_spent=is_spent))
+    room = await plane.ask(lambda is_spent: plane.questions.plans.capacity(spec, is_spent=is_spent))
     return Json(
         {
             "total": room.total,
@@ -79,7 +79,7 @@ def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow |
             now = explanation_of(plane.questions.explanations.explain(_shape(plane, row), row["id"], time.time()))
         impasse = yield from _impasse(plane, row)
     set_aside = plane.questions.queues.parked_message(row["id"])
-    start = yield from plane.questions.plans.start_pieces(row["id"], time.time())
+    start = yield from plane.questions.plans.start(row["id"], time.time())
     return {
         "workload": summary_of(row),
         "state": row["state"],
@@ -140,6 +140,6 @@ def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Pieces[Impasse]:
         return NO_IMPASSE
     try:
         spec = Workload.model_validate(row["spec"])
-        return (yield from plane.questions.plans.impasse_pieces(spec, row["id"], time.time()))
+        return (yield from plane.questions.plans.impasse(spec, row["id"], time.time()))
     except ValueError:  # it was accepted under other settings
         return NO_IMPASSE

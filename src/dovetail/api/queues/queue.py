@@ -30,7 +30,7 @@ async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] 
     plane = plane_of(request)
     now = time.time()
     found = plane.questions.queues.pending(limit)
-    guesses = await plane.ask(lambda _: plane.questions.plans.starts_pieces(now))
+    guesses = await plane.ask(lambda _: plane.questions.plans.starts(now))
     first = await _first_priorities(plane, found, now)
     items: list[QueueItem] = [
         {

@@ -15,7 +15,7 @@ from dovetail.constraints.syntax.parser import parse, write
 from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.suggestions.changes import DefinitionChange, Draft
-from dovetail.engine.suggestions.round_amounts import round_below
+from dovetail.engine.suggestions.smaller_amounts import round_below
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY
 from dovetail.model.workloads.constraint import Structured
 
