@@ -6,7 +6,7 @@ from dovetail.api.nodes.amounts import number, unit_of
 from dovetail.api.protocol.body import plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.replies import Json
-from dovetail.engine.questions.queue_report import QueueUse
+from dovetail.engine.questions.queue_questions import QueueUse
 from dovetail.model.resources import Amounts
 from dovetail.queueing.borrowing import Loan
 from dovetail.responses.queues import LoanPart, QueueResource, QueueRow, QueuesAnswer

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.questions.queue_report import QueueReport
+from dovetail.engine.questions.queue_questions import QueueReport
 from dovetail.model.resources import CPU, GPU, SLOTS, Amounts
 
 MOST_NODES = 2000

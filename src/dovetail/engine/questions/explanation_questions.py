@@ -1,15 +1,16 @@
 """Why one more task of a shape is placed where it is, or nowhere: the answers of the filters and scores themselves."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.cluster.views.view import View
+from dovetail.constraints.programs.explaining import why_not
 from dovetail.constraints.programs.program import NodeProgram
 from dovetail.engine.gangs.gang_trial import layout_of, try_together
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import request_of
-from dovetail.engine.questions.expression_check import ExpressionCheck, check_expression
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.requests.shape import Shape
@@ -28,6 +29,14 @@ class WhyNot:
     best_node: str | None
     explanation: Explanation
     together: str = ""  # why the gang fits nowhere as a whole, though one task would fit here
+
+
+class ExpressionCheck(NamedTuple):
+    """How many nodes satisfy an expression now; `failing`: some that do not, each with the reason."""
+
+    satisfying: int
+    nodes: int
+    failing: list[tuple[str, str]]
 
 
 class ExplanationQuestions:
@@ -87,7 +96,11 @@ class ExplanationQuestions:
         return float(scored.total[0]), dict(zip(pipeline.settings.scores, points, strict=True))
 
     def check_expression(self, program: NodeProgram, namespace: str, most_failing: int) -> ExpressionCheck:
-        return check_expression(self._state, program, namespace, most_failing)
+        view = View(self._state.cluster)
+        mask = np.broadcast_to(program.holds(view, namespace), view.size) & view.present
+        rows = np.flatnonzero(view.present & ~mask)[:most_failing].tolist()
+        failing = [(view.name(row), why_not(program, view, namespace, row)) for row in rows]
+        return ExpressionCheck(int(mask.sum()), int(view.present.sum()), failing)
 
     def plugin_failures(self) -> list[tuple[str, str, int]]:
         """(profile, plugin, failed calls)."""

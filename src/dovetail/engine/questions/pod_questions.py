@@ -212,9 +212,14 @@ class PodQuestions:
         these go near them. `only`: on no other nodes than these, if any are named; `avoid`: not on these."""
         allowed = self._mask(only, avoid) if only or avoid else None
         parts = [GroupPart(self._state.work[id_], [0]) for id_ in workloads]
-        tried = self._try(parts, now, begun, allowed)
+
+        def try_all(shapes: list[Shape] | None = None) -> Tried:
+            each = attempts(self._state, parts, now, shapes)
+            return try_parts(self._state, [_only(part, allowed) for part in each], begun=begun)
+
+        tried = try_all()
         if tried.refusal is not None and any(part.work.shape.insists for part in parts):
-            relaxed = self._try(parts, now, begun, allowed, [part.work.shape.least for part in parts])
+            relaxed = try_all([part.work.shape.least for part in parts])
             tried = tried if relaxed.refusal is not None else relaxed
         if tried.refusal is not None:
             return GangTrial({}, tried.refusal.message)
@@ -266,17 +271,6 @@ class PodQuestions:
         found[[rows[name] for name in only if name in rows]] = True
         found[[rows[name] for name in avoid if name in rows]] = False
         return found
-
-    def _try(
-        self,
-        parts: list[GroupPart],
-        now: float,
-        begun: bool,
-        allowed: B1 | None,
-        shapes: list[Shape] | None = None,
-    ) -> Tried:
-        each = [_only(part, allowed) for part in attempts(self._state, parts, now, shapes)]
-        return try_parts(self._state, each, begun=begun)
 
 
 def _only(part: GroupTrial, allowed: B1 | None) -> GroupTrial:

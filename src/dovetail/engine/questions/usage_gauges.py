@@ -1,4 +1,4 @@
-"""How full the cluster is: by resource, node and domain, and what fragmentation wastes. For queues see `queue_report`.
+"""How full the cluster is, by resource, node and domain, and what fragmentation wastes. Queues: `queue_questions`.
 
 A large cluster is summed by zone and backend instead of node by node. Levels with very many domains are left out: wider
 levels cover them. Amounts are in the smallest unit of each resource.

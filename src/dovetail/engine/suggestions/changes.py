@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
 from operator import getitem
 from typing import Any
 
@@ -97,7 +96,9 @@ def removing(*path: str | int) -> Edit:
     """Removes one value, and every object and list around it that is empty without it."""
 
     def edit(draft: Draft) -> None:
-        places: list[Any] = list(accumulate(path[:-1], getitem, initial=draft))
+        places: list[Any] = [draft]
+        for step in path[:-1]:
+            places.append(places[-1][step])
         for place, step in zip(reversed(places), reversed(path), strict=True):
             del place[step]
             if place:
