@@ -12,7 +12,6 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Slot
 from dovetail.cluster.views.view import View
-from dovetail.engine.backfill.clearing import waits_for_victims
 from dovetail.engine.gangs.gang_trial import places_to_clear
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.promises.promises import Promise
@@ -111,6 +110,27 @@ def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work]
             state.pending.enqueue(work)
 
 
+def is_clearing(state: EngineState, work: Work) -> bool:
+    """Are victims still stopping on rows that were cleared for it?"""
+    promise = state.promises.of_work.get(work.id)
+    if promise is None or not promise.clearing:
+        return False
+    return any(is_being_cleared(state, row) for row, _ in promise.rows)
+
+
+def waits_for_victims(state: EngineState, work: Work) -> bool:
+    """The same, unless it fits on those rows while some victims are still there."""
+    if not is_clearing(state, work):
+        return False
+    free, rows = state.cluster.resources.free, state.promises.of_work[work.id].rows
+    return not all(bool((free[: len(column), row] >= column).all()) for row, column in rows)
+
+
+def is_being_cleared(state: EngineState, row: int) -> bool:
+    stopping = state.stopping
+    return bool(stopping) and any(task in stopping for task in state.cluster.placements.by_row[row])
+
+
 def plan(state: EngineState, work: Work, now: float) -> None:
     """Promise the workload its earliest start, if that is known."""
     old = state.promises.of_work.get(work.id)
@@ -146,7 +166,7 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     best: Slot | None = None
     # A gang that has to be in one domain is promised capacity in one.
     for place in places_to_clear(state, subject, request, count):
-        horizon = state.promises.horizon(now, work.id, work.namespace)
+        horizon = state.promises.horizon(now, (work.id,), work.namespace)
         among = mask if place.among is None else mask & place.among
         slot = horizon.earliest(among, column, count, NEVER if run_s is None else run_s)
         if slot is not None and (best is None or slot.start < best.start):

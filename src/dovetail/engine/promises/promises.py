@@ -124,14 +124,14 @@ class Promises:
         """What promises to others leave of their rows for a task that starts now. None if there are no such promises.
         The task may use what was promised to `group_members`: they start together."""
         owners = (work, *group_members)
-        if not self.reserved and not self.held and not self._exclusive and self._begun(now):
-            # All promises hold from now on, so there is never less free than now: tasks end, and promises too.
+        if not self.reserved and not self.held and not self._exclusive and max(self._starts, default=now) <= now:
+            # All promises have begun, so there is never less free than now: tasks end, and promises too.
             return self._by_row.left(self._cluster.resources.free, owners)
         mine = self._has_own(owners, namespace)
         promises = list(self._others(owners, namespace))
         if not promises:
             return None
-        horizon = self._horizon_without(now, owners, namespace) if mine else self._shared(now)
+        horizon = self.horizon(now, owners, namespace) if mine else self._shared(now)
         end = NEVER if run_s is None else now + run_s
         whose: dict[int, str] = {}
         closed: set[int] = set()
@@ -146,10 +146,6 @@ class Promises:
             room[:, [row in closed for row in rows]] = _NONE_FREE
         return PromisedCapacity(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
 
-    def _begun(self, now: float) -> bool:
-        """Have all promises to workloads begun?"""
-        return not self._starts or max(self._starts) <= now
-
     def placed(self, row: int, column: F8, end: float, now: float, changes_before: int) -> None:
         """A task was placed: update the horizon instead of building a new one."""
         if self._horizon is not None and self._stamp == (now, changes_before):
@@ -163,16 +159,14 @@ class Promises:
     def forget_horizon(self) -> None:
         self._horizon = None
 
-    def horizon(self, now: float, work: int = -1, namespace: str = "") -> Horizon:
-        """Free capacity over time with all promises kept, except those to this workload."""
-        return self._horizon_without(now, (work,), namespace)
-
-    def _horizon_without(self, now: float, owners: Collection[int], namespace: str) -> Horizon:
+    def horizon(self, now: float, owners: Collection[int] = (), namespace: str = "") -> Horizon:
+        """Free capacity over time with all promises kept, except those to these workloads and this namespace."""
         found = self.without_promises(now)
         for promise in self._others(owners, namespace):
             if promise.tenant is None:
                 self._occupy(promise, found, now)
-        self._occupy_held(found, now)
+        for window in self.held.values():
+            self._occupy(window, found, now)
         self.occupy_reservations(found, now, namespace)
         return found
 
@@ -201,10 +195,6 @@ class Promises:
         for (tenant, row), held in by_row.items():
             for start, end, column in held_capacity(held, self.running_tasks(tenant, row), now):
                 horizon.occupy(row, start, end, column)
-
-    def _occupy_held(self, horizon: Horizon, now: float) -> None:
-        for window in self.held.values():
-            self._occupy(window, horizon, now)
 
     def _occupy(self, promise: Promise, horizon: Horizon, now: float) -> None:
         # A preemptor cannot start before its victims are gone: the end moves with the delay.

@@ -28,6 +28,7 @@ from dovetail.engine.suggestions.changes import (
     raise_skew,
     tolerate,
 )
+from dovetail.engine.suggestions.expressions import labels_in, loosen
 from dovetail.engine.suggestions.fit_trial import FitTrial
 from dovetail.engine.suggestions.requirements import (
     AFFINITY,
@@ -158,8 +159,6 @@ class Remedies:
         elif requirement.filter == AFFINITY:
             keys = [match.key for term in shape.required for match in term]
         elif requirement.filter == CONSTRAINTS:
-            from dovetail.engine.suggestions.expressions import labels_in  # here: it loads the parser
-
             keys = labels_in(shape.wants[0].text)
         return [key for key in dict.fromkeys(keys) if key in self._state.cluster.labels.columns]
 
@@ -232,8 +231,6 @@ class Remedies:
         return allow_gpu_models(list(dict.fromkeys(models))) if models else None
 
     def _loosen(self, one: WorkloadRequirement, nodes: Nodes) -> DefinitionChange:
-        from dovetail.engine.suggestions.expressions import loosen
-
         _, index, _ = one.path
         (want,) = one.shape.wants
         failing = np.setdiff1d(nodes.rows, self._open)

@@ -14,6 +14,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.views.view import View
+from dovetail.constraints.programs.program import compile_node
 from dovetail.model.requests.asks import AffinityRule, ConstraintAsk
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import affinity_rules_of, kept_together, spread_of
@@ -119,18 +120,9 @@ def _about_expressions(whole: Shape, blank: Shape) -> Iterator[WorkloadRequireme
         path: Path = () if want.source else ("constraints", own, str(want.demand))
         own += not want.source
         if want.demand is Demand.REQUIRE:
-            for text in parts_of(want.text):
-                asked = replace(blank, wants=(ConstraintAsk(Demand.REQUIRE, text, source=want.source),))
-                yield WorkloadRequirement(path, text, CONSTRAINTS, asked, want.source)
-
-
-def parts_of(text: str) -> tuple[str, ...]:
-    """What is joined by && at the top of an expression, each in its own words."""
-    from dovetail.constraints.programs.program import (
-        compile_node,  # here: the parser is loaded for those who use it only
-    )
-
-    return tuple(part.text for part in compile_node(text).parts)
+            for part in compile_node(want.text).parts:
+                asked = replace(blank, wants=(ConstraintAsk(Demand.REQUIRE, part.text, source=want.source),))
+                yield WorkloadRequirement(path, part.text, CONSTRAINTS, asked, want.source)
 
 
 def _about_company(whole: Shape, blank: Shape, spec: Workload) -> Iterator[WorkloadRequirement]:
