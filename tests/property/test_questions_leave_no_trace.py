@@ -15,8 +15,7 @@ from tests.property.random_work import NODE_NAMES, a_fleet, a_node, a_workload
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.pieces import whole
-from dovetail.engine.questions.defragmentation import winnable
-from dovetail.engine.questions.fragmentation import fragment_report
+from dovetail.engine.questions.fragmentation import fragment_report, recoverable_capacity
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Command, attempt_key
@@ -193,7 +192,7 @@ class Twins:
             lambda: whole(questions.plans.starts(now)),
             lambda: (questions.queues.pending(1000), questions.queues.report({})),
             lambda: (questions.nodes.uses(), questions.gauges.totals(), questions.gauges.status_counts()),
-            lambda: (fragment_report(engine._state), winnable(engine._state, 10)),
+            lambda: (fragment_report(engine._state), recoverable_capacity(engine._state, 10)),
         ]
         r.choice(asking)()
 

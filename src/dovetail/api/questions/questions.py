@@ -124,9 +124,9 @@ async def why_not(
 
 def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
     """The shape of unfinished work as it was submitted, of finished work under the present settings."""
-    live = plane.questions.workloads.shape(row["id"])
+    live = plane.questions.workloads.get(row["id"])
     if live is not None:
-        return live
+        return live.shape
     try:
         return plane.questions.plans.shape(Workload.model_validate(row["spec"]))
     except ValueError as error:
@@ -136,7 +136,7 @@ def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
 
 def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Pieces[Impasse]:
     """What blocks work that waits for nodes or for its quota. Work that waits for other work has its reason already."""
-    if waits_for_others(row["reason"]) or plane.questions.workloads.shape(row["id"]) is None:
+    if waits_for_others(row["reason"]) or row["id"] not in plane.questions.workloads:
         return NO_IMPASSE
     try:
         spec = Workload.model_validate(row["spec"])

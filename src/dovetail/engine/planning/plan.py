@@ -144,8 +144,6 @@ def at_once(spec: Workload) -> int:
 def over_quota(state: EngineState, spec: Workload, count: int) -> OverQuota | None:
     """The limit that so many more of its tasks would exceed, whatever the nodes have."""
     queue = state.router.queue(spec.queue, spec.namespace)
-    if not state.accounts.limited[queue]:
-        return None
     amounts = {name: amount * count for name, amount in spec.resources.amounts().items()}
     return state.accounts.quotas.over(queue, spec.user, amounts)
 

@@ -6,8 +6,9 @@ when anything changes that it depends on. Who gets a promise is decided elsewher
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Horizon
 from dovetail.cluster.state import Cluster
 from dovetail.engine.promises.expected_ends import ExpectedEnds
-from dovetail.engine.promises.held_capacity import held_capacity
 from dovetail.engine.promises.nominated_tasks import NominatedTasks
 from dovetail.engine.promises.promised_rows import PromisedRows
 from dovetail.placement.contract import PromisedCapacity
@@ -133,18 +133,18 @@ class Promises:
             return None
         horizon = self.horizon(now, owners, namespace) if mine else self._shared(now)
         end = NEVER if run_s is None else now + run_s
-        whose: dict[int, str] = {}
+        names: dict[int, str] = {}
         closed: set[int] = set()
         for promise in promises:
             for row, _ in promise.rows:
-                whose.setdefault(row, promise.owner_name)
+                names.setdefault(row, promise.owner_name)
                 if not promise.shareable and end >= promise.start:
                     closed.add(row)
-        rows = sorted(whose)
+        rows = sorted(names)
         room = np.array([horizon.profile(row).room(now, end) for row in rows]).T
         if closed:
             room[:, [row in closed for row in rows]] = _NONE_FREE
-        return PromisedCapacity(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
+        return PromisedCapacity(np.array(rows, dtype=np.intp), room, tuple(names[row] for row in rows))
 
     def placed(self, row: int, column: F8, end: float, now: float, changes_before: int) -> None:
         """A task was placed: update the horizon instead of building a new one."""
@@ -235,3 +235,36 @@ class Promises:
             for window in windows:
                 if window.tenant != namespace:
                     yield window
+
+
+def held_capacity(
+    windows: Sequence[tuple[float, float, F8]], runs: Sequence[tuple[float, F8]], now: float
+) -> Iterator[tuple[float, float, F8]]:
+    """What one tenant's reservations hold of one node: (start, end, amounts) in order of time, none before now. A
+    running task of the tenant uses its reservations, once, until it ends; only the rest has to stay free. `windows`:
+    (start, end, amounts) reserved; `runs`: (end, amounts) of the tenant's running tasks."""
+    if len(windows) == 1 and not runs:  # the usual case
+        start, end, column = windows[0]
+        yield max(start, now), end, column
+        return
+    width = max(len(column) for *_, column in windows)
+    cuts = {max(start, now) for start, _, _ in windows} | {end for _, end, _ in windows if end > now}
+    last = max(cuts)
+    cuts |= {end for end, _ in runs if now < end < last}
+    for start, end in pairwise(sorted(cuts)):
+        held = [column for from_, to, column in windows if from_ <= start < to]
+        if not held:
+            continue
+        kept = _sum(held, width) - _sum([column for ends, column in runs if ends > start], width)
+        kept = np.maximum(kept, 0.0)
+        if kept.any():
+            yield start, end, kept
+
+
+def _sum(columns: Sequence[F8], width: int) -> F8:
+    """Columns may differ in length: resources are added to the table while the engine runs."""
+    found: F8 = np.zeros(width)
+    for column in columns:
+        n = min(width, len(column))
+        found[:n] += column[:n]
+    return found

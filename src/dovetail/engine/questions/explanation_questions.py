@@ -65,25 +65,21 @@ class ExplanationQuestions:
 
     def why_not(self, shape: Shape, node: str, workload: int = -1, now: float = 0.0) -> WhyNot:
         """Raises KeyError for an unknown node."""
-        with self._state.no_trace():
-            return self._why_not(shape, node, workload, now)
-
-    def _why_not(self, shape: Shape, node: str, workload: int, now: float) -> WhyNot:
         cluster = self._state.cluster
-        row = cluster.rows[node]
-        pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
-        against = refusals(request, pipeline.evaluator, cluster, row)
-        choice = pipeline.decide(request, "why-not")
-        view = View(cluster)
-        alive = pipeline.evaluator.run_filters(request, view).alive
-        rank = None
-        if not against:
-            total = pipeline.evaluator.score(request, view).total
-            better = alive & ((total > total[row]) | ((total == total[row]) & (np.arange(view.size) < row)))
-            rank = int(np.count_nonzero(better)) + 1
+        row, view = cluster.rows[node], View(cluster)
+        with self._state.no_trace():
+            pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
+            against = refusals(request, pipeline.evaluator, cluster, row)
+            choice = pipeline.decide(request, "why-not")
+            alive = pipeline.evaluator.run_filters(request, view).alive
+            rank, together = None, ""
+            if not against:
+                total = pipeline.evaluator.score(request, view).total
+                better = alive & ((total > total[row]) | ((total == total[row]) & (np.arange(view.size) < row)))
+                rank = int(np.count_nonzero(better)) + 1
+                refused = self._gang_refusal(request, workload)
+                together = "" if refused is None else refused.message
         best = None if choice.row is None else cluster.names[choice.row]
-        refused = None if against else self._gang_refusal(request, workload)
-        together = "" if refused is None else refused.message
         return WhyNot(node, against, rank, int(np.count_nonzero(alive)), best, choice.explanation, together)
 
     def points_of(self, shape: Shape, node: str) -> tuple[float, dict[str, float]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, RowProfile
-from dovetail.engine.promises.held_capacity import held_capacity
+from dovetail.engine.promises.promises import held_capacity
 from dovetail.engine.reservations.shortfalls import Shortfall, describe_shortfall
 from dovetail.engine.reservations.windows import Window, overlapping, upcoming
 from dovetail.engine.state.engine_state import EngineState

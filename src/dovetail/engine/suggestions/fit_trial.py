@@ -43,23 +43,12 @@ class FitTrial:
         self.state, self.spec, self.work, self.now = state, spec, work, now
         self.shape = work.shape if work is not None else state.terms(spec).shape
         self._left = _MOST_LOOKED_AT
-
-    @property
-    def owner(self) -> int:
-        return _NO_WORKLOAD if self.work is None else self.work.id
-
-    @property
-    def held(self) -> int:
-        """Tasks of it that hold a node."""
-        return 0 if self.work is None else self.work.holding
-
-    @property
-    def wanted(self) -> int:
-        """Tasks that want a node now: what waits of it, as far as it may run at once."""
-        if self.work is None:
-            return at_once(self.spec)
-        most = self.work.terms.concurrency - self.work.holding if self.work.terms.concurrency else self.work.replicas
-        return max(0, min(len(self.work.waiting), most))
+        self.owner = _NO_WORKLOAD if work is None else work.id
+        self.held = 0 if work is None else work.holding  # tasks of it that hold a node
+        self.wanted = at_once(spec)  # tasks that want a node now: what waits of it, as far as it may run at once
+        if work is not None:
+            most = work.terms.concurrency - work.holding if work.terms.concurrency else work.replicas
+            self.wanted = max(0, min(len(work.waiting), most))
 
     def request(self, shape: Shape | None = None) -> Request:
         return PlanTrial(self.state, self.spec, shape or self.shape, self.now, self.owner).request()
@@ -70,10 +59,9 @@ class FitTrial:
     def left_for_each(self, count: int) -> dict[str, float]:
         """By resource that a quota is short of: what each of so many tasks could have."""
         queue = self.state.router.queue(self.spec.queue, self.spec.namespace)
-        is_limited = self.state.accounts.limited[queue]
-        amounts = {name: amount * count for name, amount in self.shape.amounts} if is_limited else {}
+        amounts = {name: amount * count for name, amount in self.shape.amounts}
         found: dict[str, float] = {}
-        while amounts and (over := self.state.accounts.quotas.over(queue, self.spec.user, amounts)) is not None:
+        while (over := self.state.accounts.quotas.over(queue, self.spec.user, amounts)) is not None:
             amounts[over.resource] = left = max(0, over.limit - over.used)
             found[over.resource] = left / count
         return found

@@ -122,7 +122,8 @@ class Measures:
         in_s = until - self._now
         rows = dict.fromkeys(self._state.cluster.placements.by_task[task].row for task in here)
         where = _names([self._state.cluster.names[row] for row in rows])
-        words = f"wait about {_span(in_s)}: {_count(len(here), 'task')} on {where} will have ended"
+        tasks = f"{len(here):,} task{'' if len(here) == 1 else 's'}"
+        words = f"wait about {_span(in_s)}: {tasks} on {where} will have ended"
         cost = 1.5 + min(1.0, in_s / 86400)
         return Measure(words, "wait", cost, {"wait_until": until}, tasks=tuple(gone), at=until)
 
@@ -151,7 +152,8 @@ class Measures:
             return
         cost = 3.0 + 0.2 * (len(found.tasks) - 1)
         words = f"evict {self._victims(found.tasks)}"
-        named = [self._name(task) for task in found.tasks]
+        of_task = [(state.work[task.workload], task.replica) for task in found.tasks]
+        named = [f"{work.namespace}/{work.name}.{replica}" for work, replica in of_task]
         yield Measure(words, "evict", cost, {"evict": named}, tasks=found.tasks)
         # The search takes no victim more urgent than it must: the priority must be above that class.
         ranks = [state.cluster.placements.by_task[task].victim_info.rank for task in found.tasks]
@@ -195,10 +197,6 @@ class Measures:
                 words += [f"{work.name}.{replica}" for replica in replicas]
         return _names(words)
 
-    def _name(self, task: TaskId) -> str:
-        work = self._state.work[task.workload]
-        return f"{work.namespace}/{work.name}.{task.replica}"
-
     # --- nodes -----------------------------------------------------------------------------------------------
 
     def _uncordon(self, closed: Findings, headroom: Headroom) -> Iterator[Measure]:
@@ -240,10 +238,6 @@ def _names(names: list[str]) -> str:
     if len(names) > _NAMED:
         return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _span(seconds: float) -> str:
