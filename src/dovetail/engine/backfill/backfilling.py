@@ -84,11 +84,7 @@ def started(state: EngineState, work: Work) -> None:
 def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work], bool] | None) -> None:
     """Enqueue heads and owners of promises, which their equivalence class does not wake. Work that waits for victims is
     enqueued when they have left its rows, or if it may fit `elsewhere`; None: there is no other free capacity."""
-    heads = [
-        backfill_state.head
-        for backfill_state in state.backfill_states.values()
-        if backfill_state.head is not None and len(state.ends)
-    ]
+    heads = [one.head for one in state.backfill_states.values() if one.head is not None and len(state.ends)]
     promises = state.promises
     there = {owner for row in changed for owner in promises.on_row(row)}
     concerned = promises.of_work if elsewhere is not None else dict.fromkeys([*promises.not_clearing, *sorted(there)])

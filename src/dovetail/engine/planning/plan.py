@@ -1,8 +1,8 @@
 """Plans for work that is not submitted yet: where its tasks would go, and which tasks it would preempt.
 
-Guarantees: the pipeline that decides for real decides here too, in a trial that undoes itself. The order is the same:
-first quotas, then promises to others, then room. A gang is planned whole or not at all. Nothing is changed. Left to
-others: the words (`api.answers`), and work that already waits (`forecast`).
+Guarantees: the pipeline that decides for real decides here too, in a trial that undoes itself, and in the same order:
+first quotas, then promises to others, then free capacity. A gang is planned whole or not at all. Nothing is changed.
+Left to others: the words (`api.questions`), and work that already waits (`forecast`).
 """
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ from dovetail.placement.preemption.cheapest import cheapest
 from dovetail.queueing.quota import OverQuota
 
 _TRIAL_WORKLOAD = -1  # never a real id
-_MOST_DISPLACING = 64  # tasks for which room is sought at once; the answer must not keep others waiting
+_MOST_DISPLACING = 64  # tasks for which victims are sought at once; the answer must not keep others waiting
 _PRIORITIES = tuple(Priority)  # by rank
 
 
@@ -91,8 +91,8 @@ def nodes_in_turn(
 
 
 def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Displacement | None]:
-    """The cheapest victims that make room for as many of its tasks as may run at once, or else for one task; for a gang
-    always for all of it. None: it may not preempt, preemption does not help, or it is not needed."""
+    """The cheapest victims that clear capacity for as many of its tasks as may run at once, or else for one task; for a
+    gang always for all of it. None: it may not preempt, preemption does not help, or it is not needed."""
     terms = state.terms(spec)
     rank = spec.priority.rank
     if not may_displace(state, terms.shape, rank):

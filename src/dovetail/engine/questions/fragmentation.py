@@ -19,7 +19,7 @@ from dovetail.cluster.views.view import View
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.device import WHOLE
 from dovetail.model.task import TaskId
-from dovetail.placement.fragmentation.node_arrays import NodeArrays, of_view
+from dovetail.placement.fragmentation.node_arrays import of_view
 from dovetail.placement.fragmentation.typical import Typical, TypicalAsk
 from dovetail.placement.fragmentation.unusable import unusable
 
@@ -86,7 +86,8 @@ def _looked_at(cluster: Cluster, typical: Typical, rows: Rows) -> tuple[F8, list
     asks = []
     for i, ask in enumerate(typical.asks):
         fits = (free >= ask.gpus.each) & allowed[:, i][kinds] & (kinds > 0)
-        hosts = _hosts(ask, nodes, fits)
+        enough = fits.sum(axis=1) >= max(ask.gpus.count, 1)
+        hosts = enough & (nodes.cpu >= ask.cpu) & (nodes.memory >= ask.memory)
         fits &= hosts[:, None]
         reached += typical.weights[i] * (free * fits).sum(axis=1)
         used |= fits
@@ -98,11 +99,6 @@ def _looked_at(cluster: Cluster, typical: Typical, rows: Rows) -> tuple[F8, list
     gpus = WHOLE * (kinds > 0).sum(axis=1)
     total = free.sum(axis=1)
     return np.stack((gpus, total, total - reached, (free * ~used).sum(axis=1))), asks
-
-
-def _hosts(ask: TypicalAsk, nodes: NodeArrays, fits: B1) -> B1:
-    enough = fits.sum(axis=1) >= max(ask.gpus.count, 1)
-    return enough & (nodes.cpu >= ask.cpu) & (nodes.memory >= ask.memory)  # type: ignore[no-any-return]
 
 
 def _sum(level: str, name: str, columns: F8) -> Fragments:

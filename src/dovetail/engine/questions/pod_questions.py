@@ -87,7 +87,7 @@ class PodQuestions:
         return task in self._state.stopping and not self._state.work[task.workload].cancelled
 
     def nominated_node(self, workload: int) -> str | None:
-        """Where room is being made for it."""
+        """Where capacity is being cleared for it."""
         promise = self._state.promises.of_work.get(workload)
         return None if promise is None else self._cluster.names[promise.rows[0][0]]
 
@@ -157,8 +157,8 @@ class PodQuestions:
     def nominate(
         self, pod: PodQuery, budgets: Sequence[DisruptionBudget] = (), expected: Iterable[AssumedPod] = ()
     ) -> PodNomination | None:
-        """The node where it costs least to make room for the pod. `expected`: pods that are to come to nodes and are as
-        urgent; their room cannot be had."""
+        """The node where it costs least to clear capacity for the pod. `expected`: pods that are to come to nodes and
+        are as urgent; their capacity stays theirs."""
         pipeline, request = self._request(pod)
         coming, rows = NominatedPlacements(), self._cluster.rows
         for i, (node, other, since) in enumerate(expected):
@@ -228,7 +228,7 @@ class PodQuestions:
         return GangTrial(dict(zip(workloads, names, strict=True)))
 
     def all_fit(self, pods: Sequence[AssumedPod]) -> bool:
-        """Would every node take its pods, and has it room for all of them together? Pods of one shape are alike."""
+        """Would every node take its pods, and has it capacity for all of them together? Pods of one shape are alike."""
         cluster, by_shape = self._cluster, dict[Shape, list[AssumedPod]]()
         for one in pods:
             by_shape.setdefault(one.pod.shape, []).append(one)

@@ -11,8 +11,7 @@ from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs.explaining import why_not
 from dovetail.constraints.programs.program import compile_node
-from dovetail.engine.policies.adjustments import describe_adjustment
-from dovetail.engine.policies.policy_changes import workloads_naming
+from dovetail.engine.policies.policy_changes import describe_adjustment, workloads_naming
 from dovetail.engine.policies.validation import problems_of_policy
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.policies import AppliedPolicy, RuleKey

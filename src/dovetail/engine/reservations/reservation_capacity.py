@@ -215,7 +215,7 @@ def _hold_by_shape(state: EngineState, record: ReservationRecord, outlook: Reser
             first_short = first_short or outlook.shortfall(row, column * (copies + 1))
     if found == wanted:
         return FoundCapacity(holds)
-    words = f"{target.count} tasks are wanted and there is room for {found + target.count - wanted}"
+    words = f"{target.count} tasks are wanted and there is capacity for {found + target.count - wanted}"
     if not rows:
         words += ": no node that takes work matches"
     elif first_short is not None:

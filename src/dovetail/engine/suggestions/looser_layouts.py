@@ -95,7 +95,7 @@ class LooserLayouts:
         for steps, index in enumerate(range(tiers.at(asked) - 1, -1, -1)):
             level = tiers[index].level
             where = "anywhere" if level == EVERYWHERE else f"in one {level}"
-            words = f"let it lie {where} instead of in one {asked}"
+            words = f"place it {where} instead of in one {asked}"
             yield DefinitionChange(words, "topology", 1.3 + 0.2 * steps, self._require(level or None, asked))
 
     @staticmethod

@@ -179,7 +179,7 @@ class Measures:
         found = cheapest(self._domains(request), find)
         if found is not None:
             priority = tuple(Priority)[rank]
-            words = f"raise its priority to {priority}: {self._victims(found.tasks)} would give way"
+            words = f"raise its priority to {priority}: {self._victims(found.tasks)} would be preempted"
             change = DefinitionChange(words, "priority", 2.6, setting(str(priority), "priority"))
             yield changing(change, tasks=found.tasks)
 
@@ -229,7 +229,7 @@ class Measures:
             if leaf != own and self._state.accounts.quotas.over(leaf, spec.user, amounts) is None
         )
         for path in islice(fitting, _MOST_QUEUES):
-            words = f"submit it to queue {path}, which has room for it"
+            words = f"submit it to queue {path}, which has capacity for it"
             yield changing(DefinitionChange(words, "queue", 2.2, setting(path, "queue")))
 
 

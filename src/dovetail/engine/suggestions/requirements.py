@@ -75,7 +75,7 @@ def requirements_of(shape: Shape, spec: Workload) -> tuple[WorkloadRequirement, 
         *_about_gpus(whole, blank),
         *_about_expressions(whole, blank),
         *_about_other_work(whole, blank, spec),
-        WorkloadRequirement((), "nobody who keeps it away", WORKLOAD_AFFINITY, blank),
+        WorkloadRequirement((), "no other work that repels it", WORKLOAD_AFFINITY, blank),
         *_about_room(whole, blank),
     )
 

@@ -114,15 +114,13 @@ def _member(findings: Findings, position: int) -> CoreMember:
 def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None, layouts: LooserLayouts) -> str:
     if over is not None:
         return over.message
-    if not len(taking.rows):
-        return ""
-    if fit >= wanted:
+    if not len(taking.rows) or fit >= wanted:
         return ""
     if fit:
-        return f"room for more: {fit:,} of {wanted:,} tasks fit at once"
+        return f"free capacity for more: {fit:,} of {wanted:,} tasks fit at once"
     if layouts.is_arranged:
-        return f"room for all of it as it should lie in the network: {layouts.most():,} of {wanted:,} tasks fit so"
-    return "room that is promised to others"
+        return f"free capacity in the layout it asks for: {layouts.most():,} of {wanted:,} tasks fit"
+    return "capacity that is promised to others"
 
 
 # --- trying ----------------------------------------------------------------------------------------------------
