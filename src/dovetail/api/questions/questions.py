@@ -124,9 +124,9 @@ async def why_not(
 
 def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
     """The shape of unfinished work as it was submitted, of finished work under the present settings."""
-    live = plane.questions.workloads.get(row["id"])
+    live = plane.questions.workloads.shape(row["id"])
     if live is not None:
-        return live.shape
+        return live
     try:
         return plane.questions.plans.shape(Workload.model_validate(row["spec"]))
     except ValueError as error:

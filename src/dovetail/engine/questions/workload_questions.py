@@ -34,7 +34,6 @@ class LiveWorkload(NamedTuple):
     name: str
     queue: str  # its path
     submitted_at: float
-    shape: Shape  # under which its tasks are placed
 
 
 class WorkloadQuestions:
@@ -52,8 +51,7 @@ class WorkloadQuestions:
         work = self._state.work.get(workload)
         if work is None:
             return None
-        path = self._state.router.queues[work.queue].path
-        return LiveWorkload(work.name, path, work.submitted_at, work.shape)
+        return LiveWorkload(work.name, self._state.router.queues[work.queue].path, work.submitted_at)
 
     def remembers(self, namespace: str, name: str) -> bool:
         """Whether a workload of that name is live, or ended so recently that the engine knows how."""
@@ -65,6 +63,11 @@ class WorkloadQuestions:
         taken = (namespace, name) in self._state.cluster.placements.directory
         group = None if taken else self._state.groups.named(namespace, name)
         return [] if group is None else list(group.members)
+
+    def shape(self, workload: int) -> Shape | None:
+        """The shape under which its tasks are placed; None for a workload that has ended."""
+        work = self._state.work.get(workload)
+        return None if work is None else work.shape
 
     def is_waiting(self, workload: int) -> bool:
         work = self._state.work.get(workload)
