@@ -66,11 +66,12 @@ class ExplanationQuestions:
     def why_not(self, shape: Shape, node: str, workload: int = -1, now: float = 0.0) -> WhyNot:
         """Raises KeyError for an unknown node."""
         cluster = self._state.cluster
-        row, view = cluster.rows[node], View(cluster)
+        row = cluster.rows[node]
         with self._state.no_trace():
             pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
             against = refusals(request, pipeline.evaluator, cluster, row)
             choice = pipeline.decide(request, "why-not")
+            view = View(cluster)  # after the request, which may add resources to the tables
             alive = pipeline.evaluator.run_filters(request, view).alive
             rank, together = None, ""
             if not against:
