@@ -16,6 +16,7 @@ from benchmarks.harness import Bar, Bench, Better, Measured, at_most, benchmark
 from benchmarks.measuring import middle, quantile, quiet
 from dovetail.constraints.syntax.parser import warm_up
 from dovetail.engine.engine import Engine
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import NodeCordoned, NodeJoined, Submitted, Tick
@@ -93,7 +94,7 @@ def suggestions(bench: Bench) -> Iterator[tuple[str, Measured]]:
     bench.say(f"{NODES:,} nodes hold {len(engine._state.cluster.placements.by_task):,} tasks")
     medians, tails, shares = [], [], []
     # What every placed task has at stake is gathered once, and the parser of expressions loaded.
-    questions.plans.impasse(_unplaceable(chance, 0), now=60.0)
+    whole(questions.plans.impasse(_unplaceable(chance, 0), now=60.0))
     warm_up()
     with quiet():
         for _ in range(ROUNDS):
@@ -102,10 +103,10 @@ def suggestions(bench: Bench) -> Iterator[tuple[str, Measured]]:
             while len(times_s) < QUESTIONS:
                 number += 1
                 spec = _unplaceable(chance, number)
-                if questions.plans.plan(spec, 1000)[-1].node is not None:
+                if whole(questions.plans.plan(spec, 1000))[-1].node is not None:
                     continue
                 start = perf_counter()
-                found = questions.plans.impasse(spec, now=60.0)
+                found = whole(questions.plans.impasse(spec, now=60.0))
                 times_s.append(perf_counter() - start)
                 helped += bool(found.suggestions)
             medians.append(quantile(times_s, 0.5) * 1000)

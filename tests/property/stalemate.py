@@ -7,9 +7,10 @@ suggestion made on one can be followed on another through events, as users and o
 from random import Random
 from typing import Any
 
+from tests.reference_merge_patch import merge_patch
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.suggestions.changes import definition, merge_patch
+from dovetail.engine.suggestions.changes import definition
 from dovetail.engine.suggestions.suggestions import Suggestion
 from dovetail.model.command import Command
 from dovetail.model.event import Event, NodeCordoned, Submitted

@@ -15,8 +15,7 @@ from tests.property.random_work import NODE_NAMES, a_fleet, a_node, a_workload
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.pieces import whole
-from dovetail.engine.questions.defragmentation import winnable
-from dovetail.engine.questions.fragmentation import fragment_report
+from dovetail.engine.questions.fragmentation import fragment_report, recoverable_capacity
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.command import Command, attempt_key
@@ -181,19 +180,19 @@ class Twins:
         fresh = r.choice([self.a_question(r), self.specs[id_]]) if live else self.a_question(r)
         shape = engine._state.work[id_].shape if live else questions.plans.shape(fresh)
         asking: list[Callable[[], object]] = [
-            lambda: questions.plans.plan(fresh, 50, now),
-            lambda: whole(questions.plans.plan_group_pieces([fresh, self.a_question(r)], 20, now)),
-            lambda: whole(questions.plans.would_displace_pieces(fresh, now)),
-            lambda: questions.plans.impasse(fresh, now=now),
-            lambda: questions.plans.impasse(self.specs[id_], id_, now) if live else None,
+            lambda: whole(questions.plans.plan(fresh, 50, now)),
+            lambda: whole(questions.plans.plan_group([fresh, self.a_question(r)], 20, now)),
+            lambda: whole(questions.plans.would_displace(fresh, now)),
+            lambda: whole(questions.plans.impasse(fresh, now=now)),
+            lambda: whole(questions.plans.impasse(self.specs[id_], id_, now)) if live else None,
             lambda: questions.explanations.explain(shape, id_, now),
             lambda: questions.explanations.why_not(shape, r.choice(nodes), id_, now) if nodes else None,
             lambda: questions.explanations.points_of(shape, r.choice(nodes)) if nodes else None,
-            lambda: questions.plans.capacity(fresh),
-            lambda: whole(questions.plans.starts_pieces(now)),
+            lambda: whole(questions.plans.capacity(fresh)),
+            lambda: whole(questions.plans.starts(now)),
             lambda: (questions.queues.pending(1000), questions.queues.report({})),
             lambda: (questions.nodes.uses(), questions.gauges.totals(), questions.gauges.status_counts()),
-            lambda: (fragment_report(engine._state), winnable(engine._state, 10)),
+            lambda: (fragment_report(engine._state), recoverable_capacity(engine._state, 10)),
         ]
         r.choice(asking)()
 
@@ -225,8 +224,8 @@ def test_a_question_about_a_resource_that_nobody_has_is_forgotten() -> None:
     twins.hear(NodeJoined(a_node(Random(1), "n1")))
     before = list(twins.asked._state.cluster.resources.names)
     spec = Workload.model_validate({"name": "odd", "resources": {"cpu": 1, "example.com/unicorn": 1}})
-    assert twins.questions.plans.plan(spec)[0].node is None
-    assert twins.questions.plans.impasse(spec).core
+    assert whole(twins.questions.plans.plan(spec))[0].node is None
+    assert whole(twins.questions.plans.impasse(spec)).core
     assert twins.asked._state.cluster.resources.names == before
     assert twins.asked._state.cluster.resources.free.shape[0] == len(before)
     assert TaskId(-1, 0) not in twins.asked._state.cluster.placements.by_task

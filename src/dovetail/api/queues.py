@@ -13,8 +13,7 @@ from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
 from dovetail.api.questions import sentences
 from dovetail.api.workloads import start_fields
 from dovetail.control.plane import ControlPlane
-from dovetail.engine.questions.queue_questions import PendingWorkload
-from dovetail.engine.questions.queue_report import QueueUse
+from dovetail.engine.questions.queue_questions import PendingWorkload, QueueUse
 from dovetail.model.reason import Outcome
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Reservation, Target
@@ -38,7 +37,7 @@ async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] 
     plane = plane_of(request)
     now = time.time()
     found = plane.questions.queues.pending(limit)
-    guesses = await plane.ask(lambda _: plane.questions.plans.starts_pieces(now))
+    guesses = await plane.ask(lambda _: plane.questions.plans.starts(now))
     first = await _first_priorities(plane, found, now)
     items: list[QueueItem] = [
         {

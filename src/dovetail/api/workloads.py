@@ -127,7 +127,7 @@ async def workload(request: Request, ref: str, namespace: Namespace = DEFAULT_NA
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)
     by_state = {state: row[state] for state in TasksByState.__annotations__}
-    start = await plane.ask(lambda _: plane.questions.plans.start_pieces(row["id"], time.time()))
+    start = await plane.ask(lambda _: plane.questions.plans.start(row["id"], time.time()))
     return Json(
         {
             **summary_of(row),

@@ -7,8 +7,7 @@ from dovetail.engine.events import external_work, node_loss, nodes, tasks, topol
 from dovetail.engine.lifecycle import moving
 from dovetail.engine.lifecycle.quarantine import probe
 from dovetail.engine.lifecycle.task_lifecycle import release_dependents
-from dovetail.engine.policies.adjustments import schedule_rule_check
-from dovetail.engine.policies.policy_changes import policy_removed, policy_set
+from dovetail.engine.policies.policy_changes import policy_removed, policy_set, schedule_rule_check
 from dovetail.engine.recovery.recovery import after_event, is_due, recovery_due, run_recovery
 from dovetail.engine.reservations import reservations
 from dovetail.engine.restore import restore

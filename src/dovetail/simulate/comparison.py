@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.plan_questions import StartGuess
 from dovetail.engine.questions.questions import Questions
 from dovetail.simulate.batch import BatchReplay
@@ -99,7 +100,7 @@ class PredictedStarts:
         if not questions.workloads.is_waiting(workload):
             return
         self.waited += 1
-        found = questions.plans.start(workload, now)
+        found = whole(questions.plans.start(workload, now))
         if found is not None:
             self._told[workload] = found
 

@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.control.services.questions import MOST_STARTS, QuestionDesk
 from dovetail.engine.engine import Engine
-from dovetail.engine.pieces import IsSpent, Pieces, in_one
+from dovetail.engine.pieces import IsSpent, Pieces, in_one, whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import NodeJoined, NodeObserved, Submitted, Tick
 from dovetail.model.node import Node
@@ -155,14 +155,14 @@ def test_a_plan_in_pieces_is_the_plan_in_one_go_and_work_is_placed_meanwhile(eng
 async def plan_while_work_is_placed(engine: Engine) -> None:
     questions = Questions(engine)
     spec = Workload.model_validate({"name": "wide", "resources": {"cpu": 1}, "replicas": 300})
-    whole = [task.node for task in Questions(engine).plans.plan(spec)]
+    expected = [task.node for task in whole(Questions(engine).plans.plan(spec))]
     seen: list[int] = []
     starts = 0
 
     def asked(is_spent: IsSpent) -> Pieces[list[str | None]]:
         nonlocal starts
         starts += 1
-        tasks = yield from questions.plans.plan_pieces(spec, 1000, 0.0, is_spent)
+        tasks = yield from questions.plans.plan(spec, 1000, 0.0, is_spent)
         return [task.node for task in tasks]
 
     async def loop() -> None:
@@ -172,7 +172,7 @@ async def plan_while_work_is_placed(engine: Engine) -> None:
 
     desk = QuestionDesk(lambda: questions.version, BUDGET_S, Ticking())
     turns = asyncio.ensure_future(loop())
-    assert await desk.ask(asked) == whole
+    assert await desk.ask(asked) == expected
     assert len(seen) > 5, "the loop had its turns"
     assert set(seen) == {0}, "between pieces nothing is placed"
     engine.handle(Submitted(1, Workload.model_validate({"name": "real", "resources": {"cpu": 1}})), 1.0)
@@ -201,7 +201,7 @@ async def plan_while_nodes_report(engine: Engine) -> None:
 
     turns = asyncio.ensure_future(loop())
     desk = QuestionDesk(lambda: questions.version, BUDGET_S, Ticking())
-    planned = await desk.ask(lambda is_spent: questions.plans.plan_pieces(spec, 1000, 0.0, is_spent))
+    planned = await desk.ask(lambda is_spent: questions.plans.plan(spec, 1000, 0.0, is_spent))
     turns.cancel()
     assert len(planned) > 1
     assert not engine._state.cluster.placements.by_task

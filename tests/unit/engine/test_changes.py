@@ -1,17 +1,17 @@
 """Changes of a definition: patches that make them, and amounts as people write them."""
 
 import pytest
+from tests.reference_merge_patch import merge_patch
 
 from dovetail.engine.suggestions.changes import (
     definition,
     drop_item,
     fewer_at_once,
-    merge_patch,
     patch_between,
     redefined,
     tolerate,
 )
-from dovetail.engine.suggestions.round_amounts import round_below
+from dovetail.engine.suggestions.smaller_amounts import round_below
 from dovetail.engine.suggestions.wider_terms import widen
 from dovetail.model.workloads.selection import Effect, Taint
 from dovetail.model.workloads.workload import Workload

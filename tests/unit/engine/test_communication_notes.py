@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.engine.scene import Scene
 
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import TopologySet
 from dovetail.model.network.topology import Topology
@@ -60,11 +61,11 @@ def test_without_a_network_nothing_is_said() -> None:
 def test_a_plan_is_timed_as_it_would_be_placed(scene: Scene) -> None:
     questions = Questions(scene.engine)
     fields = {"name": "gang", "resources": {"cpu": 4}, "replicas": 2, "gang": {"min": 2}}
-    near = questions.plans.communication(questions.plans.plan(Workload.model_validate(fields)))
+    near = questions.plans.communication(whole(questions.plans.plan(Workload.model_validate(fields))))
     scene.submit("holder", cpu=4, constraints=[{"require": 'node.name == "n1"'}])
     scene.submit("other", cpu=4, constraints=[{"require": 'node.name == "n3"'}])
     scene.tick()
-    far = questions.plans.communication(questions.plans.plan(Workload.model_validate(fields)))
+    far = questions.plans.communication(whole(questions.plans.plan(Workload.model_validate(fields))))
     assert near is not None
     assert far is not None
     assert (near.ranks, near.nodes) == (far.ranks, far.nodes) == (2, 2)

@@ -6,8 +6,7 @@ import pytest
 from tests.invariants import check_invariants
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.questions.defragmentation import winnable
-from dovetail.engine.questions.fragmentation import CLUSTER, fragment_report
+from dovetail.engine.questions.fragmentation import CLUSTER, fragment_report, recoverable_capacity
 
 
 def scene_of(nodes: int, gpus: int = 4, cpu: float = 32, **settings: Any) -> Scene:
@@ -75,7 +74,7 @@ def test_a_cluster_without_gpus_has_nothing_to_report() -> None:
     scene.join("n")
     report = fragment_report(scene.engine._state)
     assert (report.domains[0].gpus, report.asks) == (0, [])
-    assert winnable(scene.engine._state).movable == 0
+    assert recoverable_capacity(scene.engine._state).movable == 0
 
 
 def test_moving_scattered_tasks_together_wins_whole_nodes_back_and_nothing_is_changed() -> None:
@@ -85,7 +84,7 @@ def test_moving_scattered_tasks_together_wins_whole_nodes_back_and_nothing_is_ch
         gpu_work_anywhere(scene, f"w{i}", f"n{i}")
     before = {name: scene.on(name) for name in scene.ids if scene.ids[name] in scene.engine._state.work}
     free = scene.engine._state.cluster.devices.free.copy()
-    found = winnable(scene.engine._state)
+    found = recoverable_capacity(scene.engine._state)
     assert (found.moves, found.tried, found.movable) == (3, 4, 4)
     # Four nodes with three GPUs left each, which no task can use; three of them are whole again.
     assert found.won > 8000
@@ -109,4 +108,4 @@ def test_gangs_and_work_that_may_not_be_preempted_stay() -> None:
     seen(scene, whole=(4, 400))
     scene.run("gang", resources={"cpu": 1, "gpu": 1}, replicas=2, gang={"min": 2})
     scene.run("firm", resources={"cpu": 1, "gpu": 1}, disruption={"allowed": False})
-    assert winnable(scene.engine._state).movable == 0
+    assert recoverable_capacity(scene.engine._state).movable == 0

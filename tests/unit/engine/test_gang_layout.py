@@ -267,7 +267,7 @@ def test_plan_places_the_gang_as_it_would_be_placed_and_says_the_level() -> None
     spec = Workload.model_validate(
         {"name": "g", "replicas": 6, "gang": GANG, "resources": {"cpu": 1}, "topology": {"required": "rack"}}
     )
-    planned = Questions(scene.engine).plans.plan(spec)
+    planned = whole(Questions(scene.engine).plans.plan(spec))
     racks = {scene.engine._state.cluster.node(one.node).labels["rack"] for one in planned if one.node is not None}
     assert len(racks) == 1
     assert sum(one.node is not None for one in planned) == 4
@@ -282,7 +282,7 @@ def test_plan_places_the_gang_as_it_would_be_placed_and_says_the_level() -> None
 def test_plan_of_a_gang_without_a_place_says_what_the_engine_would_say() -> None:
     scene = fabric()
     fields = {"name": "g", "replicas": 5, "gang": {"min": 5}, "resources": {"cpu": 1}, "topology": {"required": "rack"}}
-    (planned,) = Questions(scene.engine).plans.plan(Workload.model_validate(fields))
+    (planned,) = whole(Questions(scene.engine).plans.plan(Workload.model_validate(fields)))
     assert planned.node is None
     assert "in one rack; the largest, rack s0l0r0, has room for 4" in planned.explanation.message
 
@@ -306,7 +306,7 @@ def test_who_would_give_way_is_looked_for_in_one_domain() -> None:
         take_low(scene, f"n{number}", replicas=1 if number in (2, 3) else 2)
     fields = {"name": "g", "replicas": 4, "gang": GANG, "resources": {"cpu": 1}, "topology": {"required": "rack"}}
     asked = Workload.model_validate(fields | {"priority": "high"})
-    found = whole(Questions(scene.engine).plans.would_displace_pieces(asked, scene.now))
+    found = whole(Questions(scene.engine).plans.would_displace(asked, scene.now))
     assert found is not None
     assert sorted(victim.node for victim in found.victims) == ["n2", "n3"]
 

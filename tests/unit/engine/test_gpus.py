@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.command import Bind
 from dovetail.model.event import Tick
@@ -115,16 +116,16 @@ def test_capacity_counts_gpus_one_by_one() -> None:
     scene.join("n1", cpu=64, gpus=[{"count": 2}])
     scene.run("share", **gpus(gpu=0.4))
     questions = Questions(scene.engine)
-    assert questions.plans.capacity(spec(gpu=1)).total == 1
-    assert questions.plans.capacity(spec(gpu=0.6)).total == 2
-    assert questions.plans.capacity(spec(gpu=0.3)).total == 5
+    assert whole(questions.plans.capacity(spec(gpu=1))).total == 1
+    assert whole(questions.plans.capacity(spec(gpu=0.6))).total == 2
+    assert whole(questions.plans.capacity(spec(gpu=0.3))).total == 5
 
 
 def test_why_it_waits_names_the_gpus_and_what_would_help() -> None:
     scene = Scene()
     scene.join("n1", gpus=[{"count": 2, "model": "A100"}])
     questions = Questions(scene.engine)
-    found = questions.plans.impasse(spec(gpu=1, gpu_model="H100"))
+    found = whole(questions.plans.impasse(spec(gpu=1, gpu_model="H100")))
     assert [member.requirement for member in found.core] == ["1 GPU of model H100"]
     assert found.core[0].field == "resources.gpu_model"
     assert [(one.words, one.patch) for one in found.suggestions] == [
@@ -140,7 +141,7 @@ def test_gpus_in_pieces_are_a_want_of_room() -> None:
     scene.run("third", **gpus(gpu=0.4))
     scene.end("third")
     scene.tick()
-    found = Questions(scene.engine).plans.impasse(spec(gpu=0.7))
+    found = whole(Questions(scene.engine).plans.impasse(spec(gpu=0.7)))
     assert [member.field for member in found.core] == ["resources.gpu"]
     assert {"resources": {"gpu": "500m"}} in [one.patch for one in found.suggestions]
 
@@ -148,7 +149,9 @@ def test_gpus_in_pieces_are_a_want_of_room() -> None:
 def test_a_plan_places_gpus_as_deciding_would() -> None:
     scene = Scene()
     scene.join("n1", gpus=[{"count": 1, "model": "A"}, {"count": 1, "model": "B"}])
-    planned = Questions(scene.engine).plans.plan(
-        Workload.model_validate({"name": "asked", "replicas": 2, **gpus(gpu=1, gpu_model="B")})
+    planned = whole(
+        Questions(scene.engine).plans.plan(
+            Workload.model_validate({"name": "asked", "replicas": 2, **gpus(gpu=1, gpu_model="B")})
+        )
     )
     assert [task.node for task in planned] == ["n1", None]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dovetail.engine.promises.held_capacity import held_capacity
+from dovetail.engine.promises.promises import held_capacity
 from dovetail.engine.reservations.windows import Window, as_of, overlapping, upcoming
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Target

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from tests.reference_merge_patch import merge_patch
 from tests.unit.engine.scene import Scene
 
 from dovetail.engine.pieces import whole
-from dovetail.engine.suggestions.changes import definition, merge_patch
-from dovetail.engine.suggestions.fit_trial import at_once
+from dovetail.engine.planning.plan import at_once
+from dovetail.engine.suggestions.changes import definition
 from dovetail.engine.suggestions.suggestions import Impasse, Suggestion, impasse
 from dovetail.model.event import Submitted, TopologySet
 from dovetail.model.network.topology import Topology
@@ -71,8 +72,8 @@ def leaves(*free: int, nodes: int = 4) -> Scene:
 def test_the_next_wider_level_at_which_it_fits_is_offered_and_the_old_one_stays_preferred() -> None:
     found = asked(leaves(3, 3, 0, 0), 5, {"required": "leaf"})
     assert found.core == ()
-    assert found.waits_for == "room for all of it as it should lie in the network: 3 of 5 tasks fit so"
-    assert of_kind(found, "topology") == ["let it lie in one spine instead of in one leaf"]
+    assert found.waits_for == "free capacity in the layout it asks for: 3 of 5 tasks fit"
+    assert of_kind(found, "topology") == ["place it in one spine instead of in one leaf"]
     assert patch(found, "topology") == {"topology": {"required": "spine", "preferred": "leaf"}}
 
 
@@ -81,12 +82,12 @@ def test_work_that_is_only_planned_is_told_the_same() -> None:
     fields: dict[str, Any] = {"replicas": 5, "gang": {"min": 5}, "resources": {"cpu": 4}}
     spec = Workload.model_validate({"name": "planned", "topology": {"required": "leaf"}} | fields)
     found = whole(impasse(scene.engine._state, spec, None, scene.now))
-    assert of_kind(found, "topology") == ["let it lie in one spine instead of in one leaf"]
+    assert of_kind(found, "topology") == ["place it in one spine instead of in one leaf"]
 
 
 def test_where_no_level_is_wide_enough_it_may_lie_anywhere() -> None:
     found = asked(leaves(2, 0, 2, 0), 4, {"required": "leaf", "preferred": "host"})
-    assert of_kind(found, "topology") == ["let it lie anywhere instead of in one leaf"]
+    assert of_kind(found, "topology") == ["place it anywhere instead of in one leaf"]
     assert patch(found, "topology") == {"topology": {"required": None}}
 
 
@@ -123,7 +124,7 @@ def test_the_domain_that_is_cleared_most_cheaply_is_named_with_who_has_to_go() -
     scene = leaves(0, 3, 1, 0)
     found = asked(scene, 4, {"required": "leaf"})
     assert of_kind(found, "evict") == ["evict old-1-3"]
-    assert of_kind(found, "priority") == ["raise its priority to high: old-1-3 would give way"]
+    assert of_kind(found, "priority") == ["raise its priority to high: old-1-3 would be preempted"]
 
 
 def test_the_end_of_those_in_one_domain_is_waited_for() -> None:
@@ -163,4 +164,4 @@ def test_a_large_gang_is_tried_as_it_lies_and_not_by_room_alone() -> None:
 def test_a_level_that_no_node_carries_is_given_up_for_one_that_they_do() -> None:
     found = asked(leaves(3, 3), 3, {"required": "pod"})
     assert [(member.field, member.nodes_alone) for member in found.core] == [("topology.required", 0)]
-    assert of_kind(found, "topology") == ["let it lie in one leaf instead of in one pod"]
+    assert of_kind(found, "topology") == ["place it in one leaf instead of in one pod"]

@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.policies.violations import violations
+from dovetail.engine.pieces import whole
+from dovetail.engine.questions.questions import Questions
 from dovetail.engine.state.work import QueuePlace
 from dovetail.model.event import PolicyRemoved, PolicySet, Tick
 from dovetail.model.policy import Policy
@@ -121,14 +122,12 @@ def test_in_the_network_profile_nodes_of_a_service_count_as_they_always_did() ->
 
 
 def test_a_plan_counts_policies_too() -> None:
-    from dovetail.engine.questions.questions import Questions
-
     scene = two_disks()
     put(scene, require=NVME, applies_to={"namespaces": ["*"]})
     questions = Questions(scene.engine)
     spec = Workload.model_validate({"name": "w", "resources": {"cpu": 1}})
-    assert [task.node for task in questions.plans.plan(spec)] == ["fast"]
-    assert questions.plans.capacity(spec).total == 2
+    assert [task.node for task in whole(questions.plans.plan(spec))] == ["fast"]
+    assert whole(questions.plans.capacity(spec)).total == 2
     assert questions.plans.shape(spec).wants == (ConstraintAsk(ConstraintKind.REQUIRE, NVME, source="policy rule"),)
 
 
@@ -227,7 +226,7 @@ def test_what_runs_against_a_policy_is_told_with_the_reason() -> None:
     scene.run("w2", node_selector={"disk": "nvme"})
     scene.run("w3", namespace="other")
     put(scene, require=NVME, applies_to={"namespaces": ["default"]})
-    (found,) = violations(scene.engine._state, "rule")
+    (found,) = Questions(scene.engine).policies.violations("rule")
     assert (found.workload, found.task.replica, found.node) == ("w1", 0, "slow")
     assert "disk" in found.why
     assert "hdd" in found.why
@@ -237,13 +236,13 @@ def test_a_wish_is_never_violated() -> None:
     scene = two_disks()
     scene.run("w")
     put(scene, prefer=NVME, priority=1, applies_to={"namespaces": ["*"]})
-    assert violations(scene.engine._state, "rule") == []
+    assert Questions(scene.engine).policies.violations("rule") == []
 
 
 def test_work_that_names_a_policy_may_violate_it_when_nodes_change() -> None:
     scene = two_disks()
     put(scene, require=NVME)
     scene.run("w", policies=["rule"])
-    assert violations(scene.engine._state, "rule") == []
+    assert Questions(scene.engine).policies.violations("rule") == []
     scene.join("fast", 2, labels={"disk": "hdd"})
-    assert [found.node for found in violations(scene.engine._state, "rule")] == ["fast"]
+    assert [found.node for found in Questions(scene.engine).policies.violations("rule")] == ["fast"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.policies.adjustments import EVALUATE_EVERY_S
+from dovetail.engine.policies.policy_changes import EVALUATE_EVERY_S
 from dovetail.engine.state.policies import RuleKey
 from dovetail.model.event import PolicySet
 from dovetail.model.policy import Policy

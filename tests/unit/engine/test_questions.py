@@ -7,6 +7,7 @@ import pytest
 from tests.invariants import check_invariants
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import NodeCordoned, NodeJoined, Submitted, Tick
@@ -30,7 +31,7 @@ def engine() -> Engine:
 
 def test_a_plan_is_what_would_happen(engine: Engine) -> None:
     spec = workload(resources={"cpu": 2}, replicas=6)
-    planned = [task.node for task in Questions(engine).plans.plan(spec)]
+    planned = [task.node for task in whole(Questions(engine).plans.plan(spec))]
     engine.handle(Submitted(1, spec), 0)
     engine.handle(Tick(100), 1)
     assert planned == [engine._state.work[1].tasks[i].node for i in range(6)]
@@ -41,7 +42,7 @@ def test_planning_changes_nothing(engine: Engine, profile: str) -> None:
     tables = engine._state.cluster.resources
     before = copy.deepcopy((tables.allocated, tables.free, tables.load, tables.unseen))
     cursor = engine._state.pipelines[profile].cursor
-    Questions(engine).plans.plan(workload(resources={"cpu": 2}, replicas=9, profile=profile, service="s"))
+    whole(Questions(engine).plans.plan(workload(resources={"cpu": 2}, replicas=9, profile=profile, service="s")))
     for was, now in zip(before, (tables.allocated, tables.free, tables.load, tables.unseen), strict=True):
         assert np.array_equal(was, now)
     assert engine._state.pipelines[profile].cursor == cursor
@@ -50,7 +51,7 @@ def test_planning_changes_nothing(engine: Engine, profile: str) -> None:
 
 
 def test_a_plan_that_runs_out_of_room_says_where_it_stopped(engine: Engine) -> None:
-    planned = Questions(engine).plans.plan(workload(resources={"cpu": 8}, replicas=10))
+    planned = whole(Questions(engine).plans.plan(workload(resources={"cpu": 8}, replicas=10)))
     assert [task.node is not None for task in planned] == [True, True, True, True, False]
     assert planned[-1].explanation.outcome == "insufficient_resources"
 
@@ -58,8 +59,8 @@ def test_a_plan_that_runs_out_of_room_says_where_it_stopped(engine: Engine) -> N
 def test_capacity_is_exactly_how_many_more_can_be_placed(engine: Engine) -> None:
     questions = Questions(engine)
     spec = workload(resources={"cpu": 3, "memory": "2GiB"}, replicas=1000)
-    room = questions.plans.capacity(spec)
-    assert room.total == sum(task.node is not None for task in questions.plans.plan(spec)) == 1 + 2 + 4 + 5
+    room = whole(questions.plans.capacity(spec))
+    assert room.total == sum(task.node is not None for task in whole(questions.plans.plan(spec))) == 1 + 2 + 4 + 5
     assert room.by_node[0] == ("n3", 5)
 
 
@@ -79,7 +80,7 @@ def test_why_not_gives_a_rank_where_the_node_would_do(engine: Engine) -> None:
     ranks = {questions.explanations.why_not(shape, f"n{i}").rank for i in range(4)}
     assert ranks == {1, 2, 3, 4}
     best = next(f"n{i}" for i in range(4) if questions.explanations.why_not(shape, f"n{i}").rank == 1)
-    assert questions.plans.plan(workload(resources={"cpu": 1}))[0].node == best
+    assert whole(questions.plans.plan(workload(resources={"cpu": 1})))[0].node == best
 
 
 def test_a_node_is_described_in_numbers(engine: Engine) -> None:
@@ -94,4 +95,4 @@ def test_a_node_is_described_in_numbers(engine: Engine) -> None:
 def test_overcommit_counts_in_capacity() -> None:
     engine = Engine(EngineSettings(overcommit={"cpu": 2.0}))
     engine.handle(NodeJoined(Node.model_validate({"name": "n", "capacity": {"cpu": 4, "memory": "1GiB"}})), 0)
-    assert Questions(engine).plans.capacity(workload(resources={"cpu": 1})).total == 8
+    assert whole(Questions(engine).plans.capacity(workload(resources={"cpu": 1}))).total == 8

@@ -7,8 +7,9 @@ from tests.unit.engine.scene import Scene
 from tests.unit.engine.test_policy_adjustments import Town, rule
 from tests.unit.engine.test_recovery import IN_ONE_LEAF, run_gang, scene_of
 
+from dovetail.engine.pieces import whole
 from dovetail.engine.planning.plan import plan
-from dovetail.engine.questions.answer_cache import KEPT_S
+from dovetail.engine.questions.plan_questions import KEPT_S
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.recovery import recovery
 from dovetail.engine.recovery.planning import plan_and_execute
@@ -38,7 +39,7 @@ def test_polling_plan_beside_a_broken_gang_starts_no_search_for_replacements(mon
     monkeypatch.setattr(recovery, "plan_and_execute", counted)
     questions = Questions(scene.engine)
     for _ in range(48):
-        assert questions.plans.plan(spec_of(replicas=3), now=scene.now)[0].node is not None
+        assert whole(questions.plans.plan(spec_of(replicas=3), now=scene.now))[0].node is not None
         assert not scene.engine.busy
         scene.tick(1.0)
     assert searches == []
@@ -54,8 +55,8 @@ def test_polling_questions_judges_no_rule_again() -> None:
     town.tick(2.0)
     before, questions = town.engine._state.policies.evaluated_at, Questions(town.engine)
     for _ in range(5):
-        questions.plans.plan(spec_of(replicas=2), now=town.now)
-        questions.plans.impasse(spec_of(resources={"cpu": 11}), now=town.now)
+        whole(questions.plans.plan(spec_of(replicas=2), now=town.now))
+        whole(questions.plans.impasse(spec_of(resources={"cpu": 11}), now=town.now))
         town.tick(2.0)
     assert town.engine._state.policies.evaluated_at == before
 
@@ -100,12 +101,12 @@ def test_an_answer_is_kept_while_nothing_changes(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("dovetail.engine.questions.plan_questions.plan", counted)
     questions, spec = Questions(scene.engine), spec_of(replicas=2)
     for now in (0.0, 1.0, KEPT_S - 0.1):
-        assert len(questions.plans.plan(spec, now=now)) == 2
+        assert len(whole(questions.plans.plan(spec, now=now))) == 2
     assert asked == [0.0]
-    questions.plans.plan(spec.model_copy(update={"replicas": 3}), now=1.0)
+    whole(questions.plans.plan(spec.model_copy(update={"replicas": 3}), now=1.0))
     assert asked == [0.0, 1.0], "another question"
-    questions.plans.plan(spec, now=KEPT_S)
+    whole(questions.plans.plan(spec, now=KEPT_S))
     assert asked == [0.0, 1.0, KEPT_S], "too old"
     scene.hear(TopologySet(Topology()))
-    questions.plans.plan(spec, now=KEPT_S)
+    whole(questions.plans.plan(spec, now=KEPT_S))
     assert len(asked) == 4, "something happened"

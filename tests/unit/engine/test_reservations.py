@@ -111,7 +111,7 @@ def test_an_offline_node_cannot_be_reserved(scene: Booked) -> None:
     scene.hear(NodeHealthChanged("n2", False, "silent"))
     assert scene.refusal(node="n2", resources=ONE_CORE, duration=1) == "node 'n2' is offline: silent"
     assert scene.refusal(domain={"rack": "r1"}, duration=1) == "node 'n2' is offline: silent"
-    assert "room for 8" in scene.refusal(count=9, resources=ONE_CORE, duration=1)
+    assert "capacity for 8" in scene.refusal(count=9, resources=ONE_CORE, duration=1)
 
 
 def test_an_unknown_domain_is_refused_with_those_that_are_there(scene: Booked) -> None:
@@ -122,7 +122,7 @@ def test_an_unknown_domain_is_refused_with_those_that_are_there(scene: Booked) -
 def test_too_many_tasks_are_refused_with_how_many_fit_and_why(scene: Booked) -> None:
     scene.run("server", cpu=4, node_selector={"rack": "r2"})
     words = scene.refusal(count=9, resources=ONE_CORE, duration=1)
-    assert words.startswith("9 tasks are wanted and there is room for 8; node 'n3' lacks 1 of cpu")
+    assert words.startswith("9 tasks are wanted and there is capacity for 8; node 'n3' lacks 1 of cpu")
     assert "server (workload 1" in words
 
 
@@ -254,7 +254,7 @@ def test_a_node_that_cannot_be_replaced_leaves_the_reservation_degraded_until_on
     scene.leave("n2")
     degraded = scene.reserved()
     assert degraded.status == "degraded"
-    assert degraded.trouble.startswith("3 tasks are wanted and there is room for 2")
+    assert degraded.trouble.startswith("3 tasks are wanted and there is capacity for 2")
     scene.join("n9", cpu=4)
     assert (scene.reserved().status, set(scene.reserved().holds)) == ("active", {"n1", "n3", "n9"})
 

@@ -8,6 +8,7 @@ from tests.unit.engine.scene import Scene
 from tests.unit.placement.scene import cluster_of, request_for
 
 from dovetail.cluster.views.view import View
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import TopologySet
 from dovetail.model.network.topology import Topology
@@ -79,7 +80,7 @@ def test_a_plan_says_by_which_strategy_as_the_decision_would() -> None:
     scene = spines({"a": {"utilisation": 0.5}, "b": {}})
     asked = {"name": "g", "resources": {"cpu": 1}, "topology": {"required": "spine", "strategy": "bandwidth"}} | FOUR
     questions = Questions(scene.engine)
-    planned = questions.plans.plan(Workload.model_validate(asked))
+    planned = whole(questions.plans.plan(Workload.model_validate(asked)))
     assert {task.node[0] for task in planned if task.node} == {"b"}
     told = [note for note in planned[0].explanation.notes if note.startswith("strategy")]
     assert chosen(scene, "bandwidth") == "b"

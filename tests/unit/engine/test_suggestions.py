@@ -88,7 +88,7 @@ def test_where_a_node_would_take_one_task_it_is_said_how_many_fit() -> None:
     scene.join("n2", cpu=2)
     found = asked(scene, replicas=8, gang={"min": 8})
     assert found.core == ()
-    assert found.waits_for == "room for more: 6 of 8 tasks fit at once"
+    assert found.waits_for == "free capacity for more: 6 of 8 tasks fit at once"
     assert of_kind(found, "gang").patch == {"gang": {"min": 6}, "concurrency": 6}
 
 
@@ -188,7 +188,7 @@ def test_others_are_evicted_only_if_they_may_be_disturbed() -> None:
     raised = of_kind(found, "priority")
     assert (raised.patch, raised.words) == (
         {"priority": "high"},
-        "raise its priority to high: batch-7 would give way",
+        "raise its priority to high: batch-7 would be preempted",
     )
 
 
@@ -229,7 +229,7 @@ def test_work_that_others_keep_away_is_told_so() -> None:
     scene.join("n1")
     scene.run("shy", affinity=[{"apart": {"labels": {"app": "web"}}, "within": "host"}])
     found = asked(scene, labels={"app": "web"})
-    assert [member.requirement for member in found.core] == ["nobody who keeps it away"]
+    assert [member.requirement for member in found.core] == ["no other work that repels it"]
 
 
 def test_a_larger_skew_is_suggested_where_spread_stands_in_the_way() -> None:

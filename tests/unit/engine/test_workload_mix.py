@@ -8,6 +8,7 @@ import pytest
 from tests.unit.engine.scene import Scene
 
 from dovetail.cluster.state import Cluster
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.state import workload_mix
 from dovetail.engine.state.workload_mix import FIRST_MIX, LOOK_EVERY, WorkloadMix, ask_of
@@ -201,8 +202,10 @@ def test_a_question_changes_nothing_of_it() -> None:
     asked, unasked = busy(), busy()
     for scene in (asked, unasked):
         submit(scene, 0, 20)
-    Questions(asked.engine).plans.plan(
-        Workload.model_validate({"name": "q", "replicas": 40, "resources": {"gpu": "100m"}})
+    whole(
+        Questions(asked.engine).plans.plan(
+            Workload.model_validate({"name": "q", "replicas": 40, "resources": {"gpu": "100m"}})
+        )
     )
     for scene in (asked, unasked):
         submit(scene, 20, 60)

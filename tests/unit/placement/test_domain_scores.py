@@ -8,6 +8,7 @@ from tests.unit.placement.scene import cluster_of, occupy, request_for, scored
 
 from dovetail.cluster.state import Cluster
 from dovetail.engine.engine import Engine
+from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
@@ -95,7 +96,7 @@ def test_a_job_that_fits_one_leaf_gets_one_leaf() -> None:
         engine.handle(Submitted(leaf + 1, Workload.model_validate(spec)), 0.0)
     engine.handle(Tick(10), 0.0)
     job = Workload.model_validate({"name": "train", "replicas": 4, "resources": {"gpu": 8}, "profile": "gpu_topology"})
-    planned = {task.node for task in Questions(engine).plans.plan(job)}
+    planned = {task.node for task in whole(Questions(engine).plans.plan(job))}
     engine.handle(Submitted(9, job), 1.0)
     engine.handle(Tick(10), 1.0)
     placed = {task.node for task in engine._state.work[9].tasks.values()}

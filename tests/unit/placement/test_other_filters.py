@@ -292,7 +292,7 @@ def test_capacity_counts_what_the_filter_lets_in() -> None:
     scene = scene_with("alone_on_node")
     scene.join("n1")
     scene.join("n2")
-    room = Questions(scene.engine).plans.capacity(Workload.model_validate({"name": "w", "profile": "picky"}))
+    room = whole(Questions(scene.engine).plans.capacity(Workload.model_validate({"name": "w", "profile": "picky"})))
     assert room.total == 2, "one a node, whatever amounts would allow"
 
 

@@ -58,7 +58,7 @@ async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[tuple[str,
 
 
 def _plan_group(plane: ControlPlane, group: list[Workload], _: IsSpent) -> Pieces[list[list[PlannedTask]]]:
-    return plane.questions.plans.plan_group_pieces(group, MOST_TASKS, time.time())
+    return plane.questions.plans.plan_group(group, MOST_TASKS, time.time())
 
 
 def _plan(
@@ -66,7 +66,7 @@ def _plan(
 ) -> Pieces[PlanAnswer]:
     now = time.time()
     if tasks is None:
-        tasks = yield from plane.questions.plans.plan_pieces(spec, MOST_TASKS, now, is_spent)
+        tasks = yield from plane.questions.plans.plan(spec, MOST_TASKS, now, is_spent)
     elif tasks[-1].node is None:
         may_search = False  # what blocks the group is not what would block this member alone
     placed = sum(task.node is not None for task in tasks)
@@ -76,8 +76,8 @@ def _plan(
     displaced = None
     impasse = NO_IMPASSE
     if last.node is None and may_search:
-        displaced = None if over_quota else (yield from plane.questions.plans.would_displace_pieces(spec, now))
-        impasse = yield from plane.questions.plans.impasse_pieces(spec, -1, now)
+        displaced = None if over_quota else (yield from plane.questions.plans.would_displace(spec, now))
+        impasse = yield from plane.questions.plans.impasse(spec, -1, now)
     talk = plane.questions.plans.communication(tasks) if spec.gang is not None and last.node is not None else None
     return {
         "name": spec.name,

@@ -57,7 +57,7 @@ async def capacity(request: Request) -> Json[CapacityAnswer]:
     spec = await model_in(request, CapacityQuestion)
     plane = plane_of(request)
     plane.check([spec.model_copy(update={"replicas": 1})])
-    free = await plane.ask(lambda is_spent: plane.questions.plans.capacity_pieces(spec, is_spent=is_spent))
+    free = await plane.ask(lambda is_spent: plane.questions.plans.capacity(spec, is_spent=is_spent))
     return Json(
         {
             "total": free.total,
@@ -87,7 +87,7 @@ def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow |
             now = explanation_of(plane.questions.explanations.explain(_shape(plane, row), row["id"], time.time()))
         impasse = yield from _impasse(plane, row)
     set_aside = plane.questions.queues.parked_message(row["id"])
-    start = yield from plane.questions.plans.start_pieces(row["id"], time.time())
+    start = yield from plane.questions.plans.start(row["id"], time.time())
     return {
         "workload": summary_of(row),
         "state": row["state"],
@@ -144,11 +144,11 @@ def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:
 
 def _impasse(plane: ControlPlane, row: dict[str, Any]) -> Pieces[Impasse]:
     """What blocks work that waits for nodes or for its quota. Work that waits for other work has its reason already."""
-    if waits_for_others(row["reason"]) or plane.questions.workloads.shape(row["id"]) is None:
+    if waits_for_others(row["reason"]) or row["id"] not in plane.questions.workloads:
         return NO_IMPASSE
     try:
         spec = Workload.model_validate(row["spec"])
-        return (yield from plane.questions.plans.impasse_pieces(spec, row["id"], time.time()))
+        return (yield from plane.questions.plans.impasse(spec, row["id"], time.time()))
     except ValueError:  # it was accepted under other settings
         return NO_IMPASSE
 

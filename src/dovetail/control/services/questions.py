@@ -8,7 +8,7 @@ Guarantees: an answer is about one state of the engine. A question that goes on 
 events came meanwhile, it begins anew, with twice the budget, so that it may get through before the next event. After
 `MOST_STARTS` it is worked out in one go: on a cluster that changes all the time, making a few decisions wait once is
 better than no answer. Questions are bounded (tasks of a plan, nodes looked at), so that wait is too.
-Left to others: which pieces there are (`engine.questions`), and keeping answers (`engine.answer_cache`).
+Left to others: which pieces there are, and keeping answers (`engine.questions.plan_questions`).
 """
 
 import asyncio

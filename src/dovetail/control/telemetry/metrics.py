@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.questions.queue_report import QueueReport
+from dovetail.engine.questions.queue_questions import QueueReport
 from dovetail.engine.questions.usage_gauges import UsageGauges
 from dovetail.model.reason import Outcome
 from dovetail.model.record import Batch, Changes, Decision

@@ -6,11 +6,10 @@ request, handing admitted workloads to the engine (`Submitted`), and telling `co
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dovetail.engine.admission.waiting_counts import WaitingCounts
 from dovetail.engine.engine import Engine
 from dovetail.engine.lifecycle.dependencies import (
     After,
@@ -24,7 +23,9 @@ from dovetail.engine.lifecycle.dependencies import (
 )
 from dovetail.engine.policies.validation import problems_of
 from dovetail.engine.settings import UnknownStrategy, Unroutable
+from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Outcome
+from dovetail.model.record import WorkloadRecord
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.listing import first_of
 from dovetail.model.text.strict import closest
@@ -53,6 +54,42 @@ class Admitted:
     ids: list[int]
     order: list[int]
     after: list[After]
+
+
+class WaitingCounts:
+    """How many workloads wait in each queue and its children, kept up to date from what each step changed. A workload
+    counts while any of its tasks is pending, also where it waits for another workload or for a retry."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+        self._queue_of: dict[int, int] = {}
+        self._counts = [0] * len(state.router.queues)
+        for work in state.work.values():
+            if work.waiting or work.delayed:
+                self.joined(work.id)
+
+    def joined(self, workload: int) -> None:
+        """A live workload waits from now on."""
+        if workload not in self._queue_of:
+            queue = self._queue_of[workload] = self._state.work[workload].queue
+            self._add(queue, 1)
+
+    def update(self, records: Iterable[WorkloadRecord]) -> None:
+        """Workloads changed in one step."""
+        for record in records:
+            if not record.pending:
+                queue = self._queue_of.pop(record.id, None)
+                if queue is not None:
+                    self._add(queue, -1)
+            elif record.id in self._state.work:
+                self.joined(record.id)
+
+    def waiting(self, queue: int) -> int:
+        return self._counts[queue]
+
+    def _add(self, queue: int, number: int) -> None:
+        for level in self._state.router.queues[queue].lineage:
+            self._counts[level] += number
 
 
 class Admission:

@@ -12,7 +12,6 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Slot
 from dovetail.cluster.views.view import View
-from dovetail.engine.backfill.clearing import waits_for_victims
 from dovetail.engine.gangs.gang_trial import places_to_clear
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.promises.promises import Promise
@@ -26,20 +25,17 @@ SOON_S = 1.0
 
 def keep_promises(state: EngineState, now: float) -> None:
     """Before each cycle: renew promises that work which runs longer than expected has moved."""
-    if not len(state.ends) and not state.promises:
-        return
     sticky = all(backfill_state.backfill.head == "sticky" for backfill_state in state.backfill_states.values())
-    late = not sticky and len(state.ends) and state.ends.first <= now
-    if late:
-        state.wake.event_count += 1
-        state.ends.extend(now, lambda task, at: now + _extension_s(state, task, at, now))
+    if sticky or not len(state.ends) or state.ends.first > now:
+        return
+    state.wake.event_count += 1
+    state.ends.extend(now, lambda task, at: now + _extension_s(state, task, at, now))
     for name, backfill_state in state.backfill_states.items():
         if not backfill_state.backfill.promises:
             continue
         if backfill_state.backfill.mode == "conservative":
-            if late:
-                _renew_promises(state, name)
-        elif backfill_state.head is not None and late:
+            _renew_promises(state, name)
+        elif backfill_state.head is not None:
             plan(state, state.work[backfill_state.head], now)
 
 
@@ -62,22 +58,20 @@ def refused(state: EngineState, work: Work, now: float) -> None:
 def set_head(state: EngineState, backfill_state: BackfillState, work: int | None) -> None:
     """Change the head of a queue; the promise to the former head is withdrawn."""
     before, backfill_state.head = backfill_state.head, work
-    promised = None if before is None or before == work else state.promises.of_work.get(before)
-    if before is not None and promised is not None and not promised.clearing:  # capacity cleared for it stays its own
-        _withdraw(state, before)
+    if before is not None and before != work:
+        _mark_dirty(state, release_promise(state, before))
 
 
-def release_head_promise(state: EngineState, work: int) -> None:
+def release_promise(state: EngineState, work: int) -> Promise | None:
     """Withdraw its promise until it is refused again; capacity that is being cleared for it stays its own."""
     promise = state.promises.of_work.get(work)
-    if promise is not None and not promise.clearing:
-        state.promises.withdraw(work)
+    return None if promise is None or promise.clearing else state.promises.withdraw(work)
 
 
 def started(state: EngineState, work: Work) -> None:
     """The work waits for capacity no longer: the next in order is enqueued before all behind it."""
     if state.promises.of_work:
-        _withdraw(state, work.id)
+        _mark_dirty(state, state.promises.withdraw(work.id))
     name = work.shape.scheduler
     backfill_state = state.backfill_states[name]
     if backfill_state.head in (None, work.id):
@@ -90,11 +84,7 @@ def started(state: EngineState, work: Work) -> None:
 def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work], bool] | None) -> None:
     """Enqueue heads and owners of promises, which their equivalence class does not wake. Work that waits for victims is
     enqueued when they have left its rows, or if it may fit `elsewhere`; None: there is no other free capacity."""
-    heads = [
-        backfill_state.head
-        for backfill_state in state.backfill_states.values()
-        if backfill_state.head is not None and len(state.ends)
-    ]
+    heads = [one.head for one in state.backfill_states.values() if one.head is not None and len(state.ends)]
     promises = state.promises
     there = {owner for row in changed for owner in promises.on_row(row)}
     concerned = promises.of_work if elsewhere is not None else dict.fromkeys([*promises.not_clearing, *sorted(there)])
@@ -109,6 +99,27 @@ def wake_heads(state: EngineState, changed: set[int], elsewhere: Callable[[Work]
                 state.pending.enqueue(work)
         elif work.shape.scheduler not in state.pending.dynamic_orderings:  # those were enqueued when they were sorted
             state.pending.enqueue(work)
+
+
+def is_clearing(state: EngineState, work: Work) -> bool:
+    """Are victims still stopping on rows that were cleared for it?"""
+    promise = state.promises.of_work.get(work.id)
+    if promise is None or not promise.clearing:
+        return False
+    return any(is_being_cleared(state, row) for row, _ in promise.rows)
+
+
+def waits_for_victims(state: EngineState, work: Work) -> bool:
+    """The same, unless it fits on those rows while some victims are still there."""
+    if not is_clearing(state, work):
+        return False
+    free, rows = state.cluster.resources.free, state.promises.of_work[work.id].rows
+    return not all(bool((free[: len(column), row] >= column).all()) for row, column in rows)
+
+
+def is_being_cleared(state: EngineState, row: int) -> bool:
+    stopping = state.stopping
+    return bool(stopping) and any(task in stopping for task in state.cluster.placements.by_row[row])
 
 
 def plan(state: EngineState, work: Work, now: float) -> None:
@@ -146,7 +157,7 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     best: Slot | None = None
     # A gang that has to be in one domain is promised capacity in one.
     for place in places_to_clear(state, subject, request, count):
-        horizon = state.promises.horizon(now, work.id, work.namespace)
+        horizon = state.promises.horizon(now, (work.id,), work.namespace)
         among = mask if place.among is None else mask & place.among
         slot = horizon.earliest(among, column, count, NEVER if run_s is None else run_s)
         if slot is not None and (best is None or slot.start < best.start):
@@ -174,26 +185,17 @@ def _promise(state: EngineState, backfill_state: BackfillState, work: Work, slot
     return Promise(work.name, slot.start, end, rows, shareable=backfill_state.backfill.spare, as_of=as_of)
 
 
-def _withdraw(state: EngineState, work: int) -> None:
-    """It started, left the queue or is no longer head: others may take what it did not, cleared capacity too."""
-    promise = state.promises.withdraw(work)
-    if promise is not None:
-        state.wake.dirty_rows.update(row for row, _ in promise.rows)
-
-
 def _mark_dirty(state: EngineState, promise: Promise | None) -> None:
     """Other work may fit now where there was a promise."""
-    if promise is not None and not promise.clearing:
+    if promise is not None:
         state.wake.dirty_rows.update(row for row, _ in promise.rows)
 
 
 def _renew_promises(state: EngineState, scheduler: str) -> None:
     """Renew all promises of a queue in its order: some work may start earlier than promised."""
     for id_ in [id_ for id_ in state.promises.of_work if state.work[id_].shape.scheduler == scheduler]:
-        if not state.promises.of_work[id_].clearing:
-            state.promises.withdraw(id_)
-            if state.work[id_].queue_place is QueuePlace.PARKED:
-                state.pending.enqueue(state.work[id_])
+        if release_promise(state, id_) is not None and state.work[id_].queue_place is QueuePlace.PARKED:
+            state.pending.enqueue(state.work[id_])
 
 
 def _extension_s(state: EngineState, task: TaskId, at: float, now: float) -> float:

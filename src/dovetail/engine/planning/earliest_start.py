@@ -4,6 +4,7 @@ Guarantees: it is the earliest, if tasks end as expected and nothing else starts
 Left to others: promises to other work. The caller rehearses the answer.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,22 +29,17 @@ def soonest(state: EngineState, places: B1, column: F8, count: int, now: float) 
     wants = column[needed, None]
     free = state.cluster.resources.free[needed, : state.cluster.width]
     ending = _Ending(state, _worth_it(state, places, needed, wants))
-    if not len(ending.times) or _copies(free, wants, places).sum() >= count:
-        return None
 
     def after(number: int) -> F8:
         """Copies by row when so many have ended."""
         return _copies(free + ending.freed(needed, number, free.shape[1]), wants, places)
 
-    low, high = 0, len(ending.times)
-    if after(high).sum() < count:
+    number = bisect_left(range(len(ending.times) + 1), count, key=lambda number: after(number).sum())
+    if not 0 < number <= len(ending.times):
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if after(middle).sum() >= count else (middle, high)
-    at = float(ending.times[high - 1])
+    at = float(ending.times[number - 1])
     last = int(np.searchsorted(ending.times, at, side="right"))
-    copies, before = after(last), _copies(free, wants, places)
+    copies, before = after(last), after(0)
     order = np.argsort(before - copies, kind="stable")
     reached = before.sum() + np.cumsum((copies - before)[order])
     rows = order[: int(np.searchsorted(reached, count)) + 1]

@@ -4,17 +4,22 @@ Guarantees: a complaint about an expression shows its text with a caret under th
 only if every expression is valid. A workload without constraints costs nothing.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
+from dovetail.constraints.contradictions.contradiction import find
+from dovetail.constraints.contradictions.narrowing import ResourceCeiling
+from dovetail.constraints.error import ExpressionError
+from dovetail.constraints.programs.program import compile_cluster, compile_node
+from dovetail.constraints.programs.structure import text_of
 from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint, field_name
-from dovetail.model.workloads.constraint import Constraint, Expression
+from dovetail.model.workloads.constraint import Expression
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.profiles import ProfileSettings
 
-if TYPE_CHECKING:
-    from dovetail.constraints.contradictions.narrowing import ResourceCeiling
+#: Field path, expression, and the compiler for it.
+Compiled = tuple[tuple[str | int, ...], Expression, Callable[[str], object]]
 
 
 def problems_of(
@@ -23,28 +28,18 @@ def problems_of(
     """Complaints about invalid expressions; if there are none, about requirements that no node can meet together."""
     if not (spec.constraints or spec.node_affinity.required or spec.affinity or spec.conflicts):
         return []
-    found = invalid_expressions(spec.constraints, source)
-    if found:
+    expressions: list[Compiled] = [
+        (("constraints", index, constraint.kind.value), constraint.expression, compile_node)
+        for index, constraint in enumerate(spec.constraints)
+    ]
+    if found := _compile_errors(expressions, source):
         return found
-    from dovetail.constraints.contradictions.contradiction import find
-
-    contradiction = find(spec, _room(profile, overcommit))
+    resources: dict[str, Any] = profile.settings.get("resources", {})
+    ceiling = ResourceCeiling(tuple(sorted(overcommit.items())), measured=resources.get("basis") == "observed")
+    contradiction = find(spec, ceiling)
     if contradiction is None:
         return []
     return [Complaint(source, None, field_name(contradiction.path), contradiction.message)]
-
-
-def invalid_expressions(constraints: Sequence[Constraint], source: str) -> list[Complaint]:
-    """A complaint for each expression that does not compile."""
-    if not constraints:
-        return []
-    from dovetail.constraints.programs.program import compile_node
-
-    expressions = (
-        (("constraints", index, constraint.kind.value), constraint.expression, compile_node)
-        for index, constraint in enumerate(constraints)
-    )
-    return _compile_errors(expressions, source)
 
 
 def problems_of_policy(policy: Policy) -> list[Complaint]:
@@ -52,13 +47,7 @@ def problems_of_policy(policy: Policy) -> list[Complaint]:
     return _compile_errors(_expressions(policy), f"policy {policy.name}")
 
 
-Compiled = tuple[tuple[str | int, ...], Expression, Callable[[str], object]]
-
-
 def _expressions(policy: Policy) -> Iterator[Compiled]:
-    """All its expressions: field path, expression, compiler."""
-    from dovetail.constraints.programs.program import compile_cluster, compile_node
-
     for index, rule in enumerate(policy.rules):
         at = policy.field_of(index)
         yield (*at, str(rule.kind)), rule.expression, compile_node
@@ -69,9 +58,6 @@ def _expressions(policy: Policy) -> Iterator[Compiled]:
 
 
 def _compile_errors(expressions: Iterable[Compiled], source: str) -> list[Complaint]:
-    from dovetail.constraints.error import ExpressionError
-    from dovetail.constraints.programs.structure import text_of
-
     found = []
     for path, expression, compile_text in expressions:
         try:
@@ -80,10 +66,3 @@ def _compile_errors(expressions: Iterable[Compiled], source: str) -> list[Compla
             place = error.caret.partition("\n")[2]
             found.append(Complaint(source, None, field_name(path), str(error), detail=place))
     return found
-
-
-def _room(profile: ProfileSettings, overcommit: Mapping[str, float]) -> "ResourceCeiling":
-    from dovetail.constraints.contradictions.narrowing import ResourceCeiling
-
-    settings: dict[str, Any] = profile.settings.get("resources", {})
-    return ResourceCeiling(tuple(sorted(overcommit.items())), measured=settings.get("basis") == "observed")

@@ -13,7 +13,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.placements import Placement
-from dovetail.engine.backfill.clearing import is_clearing
+from dovetail.engine.backfill.backfilling import is_clearing
 from dovetail.engine.gangs.gang_trial import places_to_clear, try_subject, try_together
 from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, put
 from dovetail.engine.gangs.one_by_one import TrialSubject

@@ -15,7 +15,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.views.view import View
-from dovetail.engine.backfill.clearing import is_being_cleared
+from dovetail.engine.backfill.backfilling import is_being_cleared
 from dovetail.engine.lifecycle.task_lifecycle import PREEMPTING, stop_task
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState

@@ -24,7 +24,7 @@ class PromisedRows:
         self._rows: Rows = np.zeros(_FEW, dtype=np.intp)
         self._made: npt.NDArray[np.int64] = np.zeros(_FEW, dtype=np.int64)
         self._columns: F8 = np.zeros((0, _FEW))
-        self._whose: npt.NDArray[Any] = np.empty(_FEW, dtype=np.object_)
+        self._names: npt.NDArray[Any] = np.empty(_FEW, dtype=np.object_)
         self._owners: npt.NDArray[np.int64] = np.zeros(_FEW, dtype=np.int64)
         self._places: dict[int, list[int]] = {}  # by owner
         self._last = 0
@@ -34,12 +34,12 @@ class PromisedRows:
         """Workloads that were promised capacity on the row."""
         return self._on_row.get(row, {})
 
-    def add(self, owner: int, whose: str, rows: tuple[tuple[int, F8], ...]) -> None:
+    def add(self, owner: int, name: str, rows: tuple[tuple[int, F8], ...]) -> None:
         self._last += 1
         for row, column in rows:
             place = self._next_place(len(column))
             self._rows[place], self._made[place] = row, self._last
-            self._owners[place], self._whose[place] = owner, whose
+            self._owners[place], self._names[place] = owner, name
             self._columns[:, place] = 0.0
             self._columns[: len(column), place] = column
             self._places.setdefault(owner, []).append(place)
@@ -70,7 +70,7 @@ class PromisedRows:
             kept = np.add.reduceat(kept, first, axis=1)
         room: F8 = free[:, rows[first]]
         room[: len(kept)] -= kept
-        return PromisedCapacity(rows[first], room, self._whose[order[first]])
+        return PromisedCapacity(rows[first], room, self._names[order[first]])
 
     def _next_place(self, resources: int) -> int:
         place = self._count
@@ -79,7 +79,7 @@ class PromisedRows:
             size = 2 * place
             self._rows, self._made = grown(self._rows, size), grown(self._made, size)
             self._owners, self._columns = grown(self._owners, size), grown(self._columns, size)
-            self._whose = np.concatenate((self._whose, np.empty(place, dtype=np.object_)))
+            self._names = np.concatenate((self._names, np.empty(place, dtype=np.object_)))
         if resources > len(self._columns):
             more = np.zeros((resources - len(self._columns), self._columns.shape[1]))
             self._columns = np.concatenate((self._columns, more))
@@ -89,7 +89,7 @@ class PromisedRows:
         """Move the last entry into the gap."""
         self._count -= 1
         last = self._count
-        self._whose[place], self._whose[last] = self._whose[last], None
+        self._names[place], self._names[last] = self._names[last], None
         if place == last:
             return
         self._rows[place], self._made[place] = self._rows[last], self._made[last]

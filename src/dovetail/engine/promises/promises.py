@@ -6,8 +6,9 @@ when anything changes that it depends on. Who gets a promise is decided elsewher
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, Horizon
 from dovetail.cluster.state import Cluster
 from dovetail.engine.promises.expected_ends import ExpectedEnds
-from dovetail.engine.promises.held_capacity import held_capacity
 from dovetail.engine.promises.nominated_tasks import NominatedTasks
 from dovetail.engine.promises.promised_rows import PromisedRows
 from dovetail.placement.contract import PromisedCapacity
@@ -124,31 +124,27 @@ class Promises:
         """What promises to others leave of their rows for a task that starts now. None if there are no such promises.
         The task may use what was promised to `group_members`: they start together."""
         owners = (work, *group_members)
-        if not self.reserved and not self.held and not self._exclusive and self._begun(now):
-            # All promises hold from now on, so there is never less free than now: tasks end, and promises too.
+        if not self.reserved and not self.held and not self._exclusive and max(self._starts, default=now) <= now:
+            # All promises have begun, so there is never less free than now: tasks end, and promises too.
             return self._by_row.left(self._cluster.resources.free, owners)
         mine = self._has_own(owners, namespace)
         promises = list(self._others(owners, namespace))
         if not promises:
             return None
-        horizon = self._horizon_without(now, owners, namespace) if mine else self._shared(now)
+        horizon = self.horizon(now, owners, namespace) if mine else self._shared(now)
         end = NEVER if run_s is None else now + run_s
-        whose: dict[int, str] = {}
+        names: dict[int, str] = {}
         closed: set[int] = set()
         for promise in promises:
             for row, _ in promise.rows:
-                whose.setdefault(row, promise.owner_name)
+                names.setdefault(row, promise.owner_name)
                 if not promise.shareable and end >= promise.start:
                     closed.add(row)
-        rows = sorted(whose)
+        rows = sorted(names)
         room = np.array([horizon.profile(row).room(now, end) for row in rows]).T
         if closed:
             room[:, [row in closed for row in rows]] = _NONE_FREE
-        return PromisedCapacity(np.array(rows, dtype=np.intp), room, tuple(whose[row] for row in rows))
-
-    def _begun(self, now: float) -> bool:
-        """Have all promises to workloads begun?"""
-        return not self._starts or max(self._starts) <= now
+        return PromisedCapacity(np.array(rows, dtype=np.intp), room, tuple(names[row] for row in rows))
 
     def placed(self, row: int, column: F8, end: float, now: float, changes_before: int) -> None:
         """A task was placed: update the horizon instead of building a new one."""
@@ -163,16 +159,14 @@ class Promises:
     def forget_horizon(self) -> None:
         self._horizon = None
 
-    def horizon(self, now: float, work: int = -1, namespace: str = "") -> Horizon:
-        """Free capacity over time with all promises kept, except those to this workload."""
-        return self._horizon_without(now, (work,), namespace)
-
-    def _horizon_without(self, now: float, owners: Collection[int], namespace: str) -> Horizon:
+    def horizon(self, now: float, owners: Collection[int] = (), namespace: str = "") -> Horizon:
+        """Free capacity over time with all promises kept, except those to these workloads and this namespace."""
         found = self.without_promises(now)
         for promise in self._others(owners, namespace):
             if promise.tenant is None:
                 self._occupy(promise, found, now)
-        self._occupy_held(found, now)
+        for window in self.held.values():
+            self._occupy(window, found, now)
         self.occupy_reservations(found, now, namespace)
         return found
 
@@ -201,10 +195,6 @@ class Promises:
         for (tenant, row), held in by_row.items():
             for start, end, column in held_capacity(held, self.running_tasks(tenant, row), now):
                 horizon.occupy(row, start, end, column)
-
-    def _occupy_held(self, horizon: Horizon, now: float) -> None:
-        for window in self.held.values():
-            self._occupy(window, horizon, now)
 
     def _occupy(self, promise: Promise, horizon: Horizon, now: float) -> None:
         # A preemptor cannot start before its victims are gone: the end moves with the delay.
@@ -245,3 +235,36 @@ class Promises:
             for window in windows:
                 if window.tenant != namespace:
                     yield window
+
+
+def held_capacity(
+    windows: Sequence[tuple[float, float, F8]], runs: Sequence[tuple[float, F8]], now: float
+) -> Iterator[tuple[float, float, F8]]:
+    """What one tenant's reservations hold of one node: (start, end, amounts) in order of time, none before now. A
+    running task of the tenant uses its reservations, once, until it ends; only the rest has to stay free. `windows`:
+    (start, end, amounts) reserved; `runs`: (end, amounts) of the tenant's running tasks."""
+    if len(windows) == 1 and not runs:  # the usual case
+        start, end, column = windows[0]
+        yield max(start, now), end, column
+        return
+    width = max(len(column) for *_, column in windows)
+    cuts = {max(start, now) for start, _, _ in windows} | {end for _, end, _ in windows if end > now}
+    last = max(cuts)
+    cuts |= {end for end, _ in runs if now < end < last}
+    for start, end in pairwise(sorted(cuts)):
+        held = [column for from_, to, column in windows if from_ <= start < to]
+        if not held:
+            continue
+        kept = _sum(held, width) - _sum([column for ends, column in runs if ends > start], width)
+        kept = np.maximum(kept, 0.0)
+        if kept.any():
+            yield start, end, kept
+
+
+def _sum(columns: Sequence[F8], width: int) -> F8:
+    """Columns may differ in length: resources are added to the table while the engine runs."""
+    found: F8 = np.zeros(width)
+    for column in columns:
+        n = min(width, len(column))
+        found[:n] += column[:n]
+    return found

@@ -1,15 +1,15 @@
 """Why one more task of a shape is placed where it is, or nowhere: the answers of the filters and scores themselves."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.cluster.views.view import View
-from dovetail.constraints.programs.program import NodeProgram
+from dovetail.constraints.programs.program import NodeProgram, why_not
 from dovetail.engine.gangs.gang_trial import layout_of, try_together
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import request_of
-from dovetail.engine.questions.expression_check import ExpressionCheck, check_expression
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.requests.shape import Shape
@@ -28,6 +28,14 @@ class WhyNot:
     best_node: str | None
     explanation: Explanation
     together: str = ""  # why the gang fits nowhere as a whole, though one task would fit here
+
+
+class ExpressionCheck(NamedTuple):
+    """How many nodes satisfy an expression now; `failing`: some that do not, each with the reason."""
+
+    satisfying: int
+    nodes: int
+    failing: list[tuple[str, str]]
 
 
 class ExplanationQuestions:
@@ -56,25 +64,22 @@ class ExplanationQuestions:
 
     def why_not(self, shape: Shape, node: str, workload: int = -1, now: float = 0.0) -> WhyNot:
         """Raises KeyError for an unknown node."""
-        with self._state.no_trace():
-            return self._why_not(shape, node, workload, now)
-
-    def _why_not(self, shape: Shape, node: str, workload: int, now: float) -> WhyNot:
         cluster = self._state.cluster
         row = cluster.rows[node]
-        pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
-        against = refusals(request, pipeline.evaluator, cluster, row)
-        choice = pipeline.decide(request, "why-not")
-        view = View(cluster)
-        alive = pipeline.evaluator.run_filters(request, view).alive
-        rank = None
-        if not against:
-            total = pipeline.evaluator.score(request, view).total
-            better = alive & ((total > total[row]) | ((total == total[row]) & (np.arange(view.size) < row)))
-            rank = int(np.count_nonzero(better)) + 1
+        with self._state.no_trace():
+            pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
+            against = refusals(request, pipeline.evaluator, cluster, row)
+            choice = pipeline.decide(request, "why-not")
+            view = View(cluster)  # after the request, which may add resources to the tables
+            alive = pipeline.evaluator.run_filters(request, view).alive
+            rank, together = None, ""
+            if not against:
+                total = pipeline.evaluator.score(request, view).total
+                better = alive & ((total > total[row]) | ((total == total[row]) & (np.arange(view.size) < row)))
+                rank = int(np.count_nonzero(better)) + 1
+                refused = self._gang_refusal(request, workload)
+                together = "" if refused is None else refused.message
         best = None if choice.row is None else cluster.names[choice.row]
-        refused = None if against else self._gang_refusal(request, workload)
-        together = "" if refused is None else refused.message
         return WhyNot(node, against, rank, int(np.count_nonzero(alive)), best, choice.explanation, together)
 
     def points_of(self, shape: Shape, node: str) -> tuple[float, dict[str, float]]:
@@ -87,7 +92,11 @@ class ExplanationQuestions:
         return float(scored.total[0]), dict(zip(pipeline.settings.scores, points, strict=True))
 
     def check_expression(self, program: NodeProgram, namespace: str, most_failing: int) -> ExpressionCheck:
-        return check_expression(self._state, program, namespace, most_failing)
+        view = View(self._state.cluster)
+        mask = np.broadcast_to(program.holds(view, namespace), view.size) & view.present
+        rows = np.flatnonzero(view.present & ~mask)[:most_failing].tolist()
+        failing = [(view.name(row), why_not(program, view, namespace, row)) for row in rows]
+        return ExpressionCheck(int(mask.sum()), int(view.present.sum()), failing)
 
     def plugin_failures(self) -> list[tuple[str, str, int]]:
         """(profile, plugin, failed calls)."""

@@ -1,10 +1,10 @@
-"""GPU fragmentation: how much free GPU capacity typical work cannot use, by cluster, by domain and by typical request.
+"""GPU fragmentation: how much free GPU capacity typical work cannot use, and what moving tasks would recover of it.
 
-    unusable   of what is free on a node, what a typical task cannot use there, averaged over the workload mix
-    useless    what none of the typical requests can use
+    unusable     of what is free on a node, what a typical task cannot use there, averaged over the workload mix
+    useless      what none of the typical requests can use
+    recoverable  what moving a few tasks would make usable again: an estimate, not the optimum
 
-Guarantees: nothing is changed. Nodes that take no work are left out. Left to others: how much moving tasks would win
-back (`defragmenting`), and the words.
+Guarantees: nothing is changed. Nodes that take no work are left out.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,15 @@ from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.device import WHOLE
-from dovetail.placement.fragmentation.node_arrays import NodeArrays, of_view
+from dovetail.model.task import TaskId
+from dovetail.placement.fragmentation.node_arrays import of_view
 from dovetail.placement.fragmentation.typical import Typical, TypicalAsk
+from dovetail.placement.fragmentation.unusable import unusable
 
 CLUSTER = "cluster"
+PROFILE = "fragmentation"
+MOST_TRIED = 100  # tasks; the answer must not keep others waiting
+LEAST_WON = 0.05 * WHOLE  # by one move, which costs somebody a restart
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,8 @@ def _looked_at(cluster: Cluster, typical: Typical, rows: Rows) -> tuple[F8, list
     asks = []
     for i, ask in enumerate(typical.asks):
         fits = (free >= ask.gpus.each) & allowed[:, i][kinds] & (kinds > 0)
-        hosts = _hosts(ask, nodes, fits)
+        enough = fits.sum(axis=1) >= max(ask.gpus.count, 1)
+        hosts = enough & (nodes.cpu >= ask.cpu) & (nodes.memory >= ask.memory)
         fits &= hosts[:, None]
         reached += typical.weights[i] * (free * fits).sum(axis=1)
         used |= fits
@@ -95,11 +101,85 @@ def _looked_at(cluster: Cluster, typical: Typical, rows: Rows) -> tuple[F8, list
     return np.stack((gpus, total, total - reached, (free * ~used).sum(axis=1))), asks
 
 
-def _hosts(ask: TypicalAsk, nodes: NodeArrays, fits: B1) -> B1:
-    enough = fits.sum(axis=1) >= max(ask.gpus.count, 1)
-    return enough & (nodes.cpu >= ask.cpu) & (nodes.memory >= ask.memory)  # type: ignore[no-any-return]
-
-
 def _sum(level: str, name: str, columns: F8) -> Fragments:
-    gpus, free, unusable, useless = columns.sum(axis=1).tolist()
-    return Fragments(level, name, int(gpus), int(free), unusable, int(useless))
+    gpus, free, lost, useless = columns.sum(axis=1).tolist()
+    return Fragments(level, name, int(gpus), int(free), lost, int(useless))
+
+
+# --- what moving tasks would recover ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverableCapacity:
+    """`won`, in thousandths of GPUs, by moving `moves` of the `tried` tasks; `movable` could be moved at all."""
+
+    won: float
+    moves: int
+    tried: int
+    movable: int
+
+
+def recoverable_capacity(state: EngineState, most_tried: int = MOST_TRIED) -> RecoverableCapacity:
+    """Greedy, in a trial: tasks of the nodes with most unusable capacity are placed again one after the other by the
+    profile `fragmentation`. A move is kept if it wins more than `LEAST_WON`. Gangs, work that may not be preempted and
+    tasks that are being stopped stay where they are."""
+    state.learned.mix.prepare()
+    cluster = state.cluster
+    rows = np.flatnonzero(cluster.ready[: cluster.width])
+    if state.learned.mix.outlook.typical is None or not len(rows):
+        return RecoverableCapacity(0.0, 0, 0, 0)
+    losses = _losses(state, rows)
+    worst = rows[np.argsort(-losses, kind="stable")].tolist()
+    movable = [task for row in worst for task in cluster.placements.by_row[row] if _may_move(state, task)]
+    won, moves = 0.0, 0
+    with cluster.trial():
+        for task in movable[:most_tried]:
+            gain = _tried(state, task)
+            if gain > LEAST_WON:
+                won += gain
+                moves += 1
+    return RecoverableCapacity(won, moves, min(len(movable), most_tried), len(movable))
+
+
+def _may_move(state: EngineState, task: TaskId) -> bool:
+    work = state.work.get(task.workload)
+    if work is None or work.shape.gpus is None or task in state.stopping:
+        return False
+    return not work.terms.gang_min and work.terms.preemptible
+
+
+def _tried(state: EngineState, task: TaskId) -> float:
+    """What is won by placing it anew; it stays there if that is more than a little, and else where it is."""
+    cluster, work = state.cluster, state.work[task.workload]
+    placed = cluster.placements.by_task[task]
+    pipeline, request = state.pipelines[PROFILE], state.asked(work.shape, work.identity)
+    with cluster.trial():
+        cluster.remove(task)
+        choice = pipeline.decide(pipeline.for_task(request, work.id, work.replicas), str(task))
+    if choice.row is None or choice.row == placed.row:
+        return 0.0
+    rows = np.unique(np.array([placed.row, choice.row], dtype=np.intp))
+    then = _losses(state, rows).sum()
+    with cluster.trial():
+        _move(state, task, choice.row, choice.slots)
+        gain = float(then - _losses(state, rows).sum())
+    if gain > LEAST_WON:
+        _move(state, task, choice.row, choice.slots)
+    return gain
+
+
+def _move(state: EngineState, task: TaskId, row: int, slots: tuple[int, ...] | None) -> None:
+    shape = state.work[task.workload].shape
+    was = state.cluster.remove(task)
+    state.cluster.place(
+        *(task, row, was.column, was.service, was.victim_info, was.identity),
+        gpus=shape.gpus,
+        slots=slots,
+    )
+
+
+def _losses(state: EngineState, rows: Rows) -> F8:
+    typical = state.learned.mix.outlook.typical
+    assert typical is not None
+    view = View(state.cluster).subset(rows)
+    return unusable(typical, view.device_kind_list, of_view(view))

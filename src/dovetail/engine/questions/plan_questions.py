@@ -1,24 +1,25 @@
 """What would happen to work that is not placed: plans, preemptions, free capacity, expected starts, what would help.
 
-The pipeline that decides answers, on the same state, in trials that undo themselves. Long questions come in pieces
-(`*_pieces`, see `pieces`): the caller compares `Questions.version` before each piece. Answers are kept while nothing
-changes (`AnswerCache`).
+The pipeline that decides answers, on the same state, in trials that undo themselves. Every question but the shortest
+comes in pieces (see `pieces`): the caller compares `Questions.version` before each piece.
+Guarantees: an answer is given again only for the same state of the engine and within `KEPT_S` seconds: how long victims
+have run and when work will start also depend on the time.
 """
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from math import inf
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.headroom import Headroom
-from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, whole, without_trace
+from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, without_trace
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim, nodes_in_turn, plan, would_displace
-from dovetail.engine.questions.answer_cache import NOT_KEPT, AnswerCache
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.state.engine_state import EngineState
@@ -39,7 +40,10 @@ __all__ = [
     "Victim",
 ]
 
+KEPT_S = 5.0
+MOST_KEPT = 64
 MOST_IN_TURN = 2000
+MOST_NODES = 100  # that are named
 
 T = TypeVar("T")
 
@@ -57,15 +61,18 @@ class FreeCapacity:
 class PlanQuestions:
     def __init__(self, state: EngineState, explanations: ExplanationQuestions, version: Callable[[], Hashable]) -> None:
         self._state, self._explanations, self._version = state, explanations, version
-        self._answers = AnswerCache()
+        self._answers: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
 
     def _kept(self, question: Hashable, now: float, pieces: Callable[[], Pieces[T]]) -> Pieces[T]:
         """The answer that is kept, or a new one."""
-        version = self._version()
-        found = self._answers.get(version, question, now)
-        if found is NOT_KEPT:
+        key = self._version(), question
+        at, found = self._answers.get(key, (-inf, None))
+        if not at <= now < at + KEPT_S:
             found = yield from without_trace(self._state, pieces())
-            self._answers.keep(version, question, now, found)
+            self._answers[key] = now, found
+            self._answers.move_to_end(key)
+            if len(self._answers) > MOST_KEPT:
+                self._answers.popitem(last=False)
         answer: T = found
         return answer
 
@@ -73,17 +80,14 @@ class PlanQuestions:
         """Raises what routing raises: unknown scheduler or profile."""
         return self._state.terms(spec).shape
 
-    def plan(self, spec: Workload, most: int = 1000, now: float = 0.0) -> list[PlannedTask]:
-        """Where the tasks would go now, one after the other."""
-        return whole(self.plan_pieces(spec, most, now))
-
-    def plan_pieces(
-        self, spec: Workload, most: int, now: float, is_spent: IsSpent = never
+    def plan(
+        self, spec: Workload, most: int = 1000, now: float = 0.0, is_spent: IsSpent = never
     ) -> Pieces[list[PlannedTask]]:
+        """Where the tasks would go now, one after the other."""
         question = ("plan", spec.model_dump_json(), most)
         return self._kept(question, now, lambda: plan(self._state, spec, most, now, is_spent))
 
-    def plan_group_pieces(self, specs: list[Workload], most: int, now: float) -> Pieces[list[list[PlannedTask]]]:
+    def plan_group(self, specs: list[Workload], most: int, now: float) -> Pieces[list[list[PlannedTask]]]:
         """The same for workloads that start together."""
         question = ("plan_group", *(spec.model_dump_json() for spec in specs), most)
         return self._kept(question, now, lambda: in_one(lambda: plan_group(self._state, specs, most, now)))
@@ -94,30 +98,24 @@ class PlanQuestions:
         rows = self._state.cluster.rows
         return estimate_for(self._state, [rows[task.node] for task in tasks if task.node is not None])
 
-    def would_displace_pieces(self, spec: Workload, now: float) -> Pieces[Displacement | None]:
+    def would_displace(self, spec: Workload, now: float) -> Pieces[Displacement | None]:
         """Which tasks would be preempted for work that does not fit."""
         question = ("would_displace", spec.model_dump_json())
         return self._kept(question, now, lambda: would_displace(self._state, spec, now))
 
-    def impasse(self, spec: Workload, workload: int = -1, now: float = 0.0) -> Impasse:
+    def impasse(self, spec: Workload, workload: int = -1, now: float = 0.0) -> Pieces[Impasse]:
         """What keeps a workload from being placed completely, and what would help. For a live workload this is about
         its waiting tasks."""
-        return whole(self.impasse_pieces(spec, workload, now))
-
-    def impasse_pieces(self, spec: Workload, workload: int, now: float) -> Pieces[Impasse]:
         question = ("impasse", spec.model_dump_json(), workload)
         return self._kept(question, now, lambda: impasse(self._state, spec, self._state.work.get(workload), now))
 
-    def capacity(self, spec: Workload, most_nodes: int = 100) -> FreeCapacity:
+    def capacity(self, spec: Workload, is_spent: IsSpent = never) -> Pieces[FreeCapacity]:
         """How many more tasks of this shape fit: on each node as many as its scarcest requested resource allows. Where
         one task matters to the next, as many as find a node one after the other."""
-        return whole(self.capacity_pieces(spec, most_nodes))
+        question = ("capacity", spec.model_dump_json())
+        return self._kept(question, 0.0, lambda: self._capacity(spec, is_spent))
 
-    def capacity_pieces(self, spec: Workload, most_nodes: int = 100, is_spent: IsSpent = never) -> Pieces[FreeCapacity]:
-        question = ("capacity", spec.model_dump_json(), most_nodes)
-        return self._kept(question, 0.0, lambda: self._capacity(spec, most_nodes, is_spent))
-
-    def _capacity(self, spec: Workload, most_nodes: int, is_spent: IsSpent) -> Pieces[FreeCapacity]:
+    def _capacity(self, spec: Workload, is_spent: IsSpent) -> Pieces[FreeCapacity]:
         shape = self.shape(spec)
         pipeline, request = self._state.pipelines[shape.profile], self._state.request(shape)
         view = View(self._state.cluster)
@@ -125,25 +123,21 @@ class PlanQuestions:
         if not headroom.is_exact:
             nodes = Counter((yield from nodes_in_turn(self._state, spec, shape, MOST_IN_TURN, is_spent)))
             total, explanation = nodes.total(), self._explanations.explain(shape)
-            return FreeCapacity(total, nodes.most_common(most_nodes), explanation, at_least=total == MOST_IN_TURN)
-        filtered = pipeline.evaluator.run_filters(request, view)
-        rows = np.flatnonzero(filtered.alive)
+            return FreeCapacity(total, nodes.most_common(MOST_NODES), explanation, at_least=total == MOST_IN_TURN)
+        rows = np.flatnonzero(pipeline.evaluator.run_filters(request, view).alive)
         fits = headroom.copies(rows, request.needs)
-        order = np.argsort(-fits, kind="stable")[:most_nodes]
+        order = np.argsort(-fits, kind="stable")[:MOST_NODES]
         by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
         return FreeCapacity(int(fits.sum()) if len(rows) else 0, by_node, self._explanations.explain(shape))
 
-    def starts_pieces(self, now: float) -> Pieces[dict[int, StartGuess]]:
+    def starts(self, now: float) -> Pieces[dict[int, StartGuess]]:
         """When waiting workloads will probably start, by id; those without a forecast are left out."""
         return self._kept("starts", now, lambda: guesses(self._state, now))
 
-    def start(self, workload: int, now: float) -> StartGuess | None:
+    def start(self, workload: int, now: float) -> Pieces[StartGuess | None]:
         """When a workload will probably start; None if it does not wait, or the start cannot be predicted."""
-        return whole(self.start_pieces(workload, now))
-
-    def start_pieces(self, workload: int, now: float) -> Pieces[StartGuess | None]:
         work = self._state.work.get(workload)
         if work is None or not (work.waiting or work.after):
             return None
-        found = yield from self.starts_pieces(now)
+        found = yield from self.starts(now)
         return found.get(workload)

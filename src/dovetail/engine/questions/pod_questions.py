@@ -86,7 +86,7 @@ class PodQuestions:
         return task in self._state.stopping and not self._state.work[task.workload].cancelled
 
     def nominated_node(self, workload: int) -> str | None:
-        """Where room is being made for it."""
+        """Where capacity is being cleared for it."""
         promise = self._state.promises.of_work.get(workload)
         return None if promise is None else self._cluster.names[promise.rows[0][0]]
 
@@ -156,8 +156,8 @@ class PodQuestions:
     def nominate(
         self, pod: PodQuery, budgets: Sequence[DisruptionBudget] = (), expected: Iterable[AssumedPod] = ()
     ) -> PodNomination | None:
-        """The node where it costs least to make room for the pod. `expected`: pods that are to come to nodes and are as
-        urgent; their room cannot be had."""
+        """The node where it costs least to clear capacity for the pod. `expected`: pods that are to come to nodes and
+        are as urgent; their capacity stays theirs."""
         pipeline, request = self._request(pod)
         coming, rows = NominatedPlacements(), self._cluster.rows
         for i, (node, other, since) in enumerate(expected):
@@ -209,9 +209,14 @@ class PodQuestions:
         these go near them. `only`: on no other nodes than these, if any are named; `avoid`: not on these."""
         allowed = self._mask(only, avoid) if only or avoid else None
         parts = [GroupPart(self._state.work[id_], [0]) for id_ in workloads]
-        tried = self._try(parts, now, begun, allowed)
+
+        def try_all(shapes: list[Shape] | None = None) -> Tried:
+            each = attempts(self._state, parts, now, shapes)
+            return try_parts(self._state, [_only(part, allowed) for part in each], begun=begun)
+
+        tried = try_all()
         if tried.refusal is not None and any(part.work.shape.insists for part in parts):
-            relaxed = self._try(parts, now, begun, allowed, [part.work.shape.least for part in parts])
+            relaxed = try_all([part.work.shape.least for part in parts])
             tried = tried if relaxed.refusal is not None else relaxed
         if tried.refusal is not None:
             return GangTrial({}, tried.refusal.message)
@@ -220,7 +225,7 @@ class PodQuestions:
         return GangTrial(dict(zip(workloads, names, strict=True)))
 
     def all_fit(self, pods: Sequence[AssumedPod]) -> bool:
-        """Would every node take its pods, and has it room for all of them together? Pods of one shape are alike."""
+        """Would every node take its pods, and has it capacity for all of them together? Pods of one shape are alike."""
         cluster, by_shape = self._cluster, dict[Shape, list[AssumedPod]]()
         for one in pods:
             by_shape.setdefault(one.pod.shape, []).append(one)
@@ -263,17 +268,6 @@ class PodQuestions:
         found[[rows[name] for name in only if name in rows]] = True
         found[[rows[name] for name in avoid if name in rows]] = False
         return found
-
-    def _try(
-        self,
-        parts: list[GroupPart],
-        now: float,
-        begun: bool,
-        allowed: B1 | None,
-        shapes: list[Shape] | None = None,
-    ) -> Tried:
-        each = [_only(part, allowed) for part in attempts(self._state, parts, now, shapes)]
-        return try_parts(self._state, each, begun=begun)
 
 
 def _only(part: GroupTrial, allowed: B1 | None) -> GroupTrial:

@@ -7,7 +7,6 @@ Left to others: sentences for users (`api.questions`), and when long questions r
 """
 
 from collections.abc import Hashable
-from functools import cached_property
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
@@ -33,6 +32,7 @@ class Questions:
         self.network = NetworkQuestions(self._state)
         self.gauges = UsageGauges(self._state)
         self.explanations = ExplanationQuestions(self._state)
+        self.pods = PodQuestions(self._state)
         self.plans = PlanQuestions(self._state, self.explanations, lambda: self.version)
 
     @property
@@ -40,8 +40,3 @@ class Questions:
         """Differs whenever an answer might."""
         cluster = self._state.cluster
         return self._engine.version, cluster.changes, cluster.generation, cluster.epoch
-
-    @cached_property
-    def pods(self) -> PodQuestions:
-        """For adapters of Kubernetes."""
-        return PodQuestions(self._state)

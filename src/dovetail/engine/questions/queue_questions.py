@@ -1,13 +1,17 @@
-"""Queues and the workloads that wait in them: in which order the scheduler tries them, and why each one waits."""
+"""Queues: what each holds, may hold and borrows, how fairly tenants share the cluster, and the workloads that wait.
+
+Left to others: how many workloads wait in a queue (the control plane counts them).
+"""
 
 from itertools import islice
 from typing import NamedTuple
 
-from dovetail.engine.questions.queue_report import QueueReport, queue_report
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import QueuePlace, Work
-from dovetail.model.resources import Amounts
+from dovetail.model.resources import SLOTS, Amounts
 from dovetail.model.workloads.workload import Workload
+from dovetail.queueing.quota import Loan
+from dovetail.queueing.tree import Queue
 
 
 class PendingWorkload(NamedTuple):
@@ -27,14 +31,66 @@ class PendingWorkload(NamedTuple):
     message: str
 
 
+class QueueUse(NamedTuple):
+    """One queue with everything below it. `dominant`: the resource of which it holds the largest share."""
+
+    queue: Queue
+    leaf: bool
+    share: float
+    dominant: str | None
+    used: Amounts
+    borrowed: Amounts
+
+
+class ResourceLoans(NamedTuple):
+    """Which queues hold more of a resource than their guarantee, and whose guarantee is idle meanwhile."""
+
+    resource: str
+    borrowers: list[Loan]
+    lenders: list[Loan]
+
+
+class TenantShare(NamedTuple):
+    """`deviation` from the fair share: 0 is exactly fair, 1 is twice as much."""
+
+    tenant: str
+    weight: float
+    share: float
+    deviation: float
+
+
+class QueueReport(NamedTuple):
+    """Parents come before their children. `shared_out`: the resources that queues are guaranteed."""
+
+    queues: list[QueueUse]
+    shared_out: frozenset[str]
+    loans: list[ResourceLoans]
+    fair_between: str
+    tenants: list[TenantShare]
+
+
 class QueueQuestions:
     def __init__(self, state: EngineState) -> None:
         self._state = state
 
     def report(self, capacity: Amounts) -> QueueReport:
         """`capacity`: what the online nodes have in total, by resource."""
-        with self._state.no_trace():
-            return queue_report(self._state, capacity)
+        state = self._state
+        with state.no_trace():
+            state.accounts.refresh_capacity()
+            fair, usage, borrowing = state.settings.fair, state.accounts.usage, state.accounts.quotas.borrowing
+            tenants = [
+                TenantShare(tenant, fair.weight_of(tenant), usage.share_of_tenant(tenant), deviation)
+                for tenant, deviation in usage.fair_share_deviation().items()
+            ]
+            tree = state.router.queues
+            loans = [
+                ResourceLoans(resource, borrowers, borrowing.lenders(resource))
+                for resource in sorted(tree.shared_out)
+                if (borrowers := borrowing.borrowers(resource))
+            ]
+            queues = [_use(state, queue, capacity) for queue in tree.queues[1:]]
+            return QueueReport(queues, tree.shared_out, loans, fair.tenant, tenants)
 
     def path(self, spec: Workload) -> str:
         """The queue that a workload would wait in."""
@@ -81,3 +137,28 @@ class QueueQuestions:
         work = self._state.work.get(workload)
         is_parked = work is not None and work.queue_place in (QueuePlace.PARKED, QueuePlace.OVER_QUOTA)
         return work.message if work is not None and is_parked else ""
+
+
+def _use(state: EngineState, queue: Queue, capacity: Amounts) -> QueueUse:
+    used = dict(state.accounts.usage.used(queue.code))
+    return QueueUse(
+        queue=queue,
+        leaf=state.router.queues.is_leaf(queue.code),
+        share=state.accounts.usage.share_of(queue.code),
+        dominant=_dominant(used, queue, capacity),
+        used=used,
+        borrowed=dict(state.accounts.quotas.borrowing.borrowed(queue.code)),
+    )
+
+
+def _dominant(used: Amounts, queue: Queue, capacity: Amounts) -> str | None:
+    """The resource of which it holds the largest share; while it holds nothing, is guaranteed or allowed the most."""
+    for amounts in (used, queue.guaranteed, queue.maximum):
+        shares = {
+            resource: amount / capacity[resource]
+            for resource, amount in amounts.items()
+            if capacity.get(resource) and resource != SLOTS
+        }
+        if shares:
+            return max(shares, key=lambda resource: shares[resource])
+    return None

@@ -1,4 +1,4 @@
-"""How full the cluster is: by resource, node and domain, and what fragmentation wastes. For queues see `queue_report`.
+"""How full the cluster is, by resource, node and domain, and what fragmentation wastes. Queues: `queue_questions`.
 
 A large cluster is summed by zone and backend instead of node by node. Levels with very many domains are left out: wider
 levels cover them. Amounts are in the smallest unit of each resource.
@@ -10,8 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.network.levels import present_levels
-from dovetail.engine.questions.defragmentation import RecoverableCapacity, winnable
-from dovetail.engine.questions.fragmentation import FragmentReport, fragment_report
+from dovetail.engine.questions.fragmentation import (
+    FragmentReport,
+    RecoverableCapacity,
+    fragment_report,
+    recoverable_capacity,
+)
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.resources import CORE_RESOURCES, CPU, GPU, SLOTS
 
@@ -73,7 +77,7 @@ class UsageGauges:
 
     def recoverable(self) -> RecoverableCapacity:
         """What moving tasks would recover of the free GPU capacity that typical work cannot use."""
-        return winnable(self._state)
+        return recoverable_capacity(self._state)
 
     def nodes(self, most_nodes: int) -> Iterator[NodeShare]:
         cluster, tables = self._state.cluster, self._state.cluster.resources

@@ -14,17 +14,17 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER, RowProfile
-from dovetail.engine.promises.held_capacity import held_capacity
+from dovetail.engine.promises.promises import held_capacity
 from dovetail.engine.reservations.shortfalls import Shortfall, describe_shortfall
 from dovetail.engine.reservations.windows import Window, overlapping, upcoming
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.record import ReservationRecord
 from dovetail.model.resources import SLOTS, Amounts
+from dovetail.model.text.listing import first_of
 from dovetail.model.workloads.selection import Effect
 
 #: A recurring reservation is accepted if this many of its windows fit.
 CHECKED_WINDOWS = 8
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ReservationOutlook:
         self._state = state
         self._tenant = record.tenant
         self._horizon = state.promises.without_promises(now)
-        self._others = dict(self._by_row())
+        self._others = self._by_row()
         self._subtracted: set[int] = set()
 
     def left(self, row: int) -> F8:
@@ -106,17 +106,17 @@ class ReservationOutlook:
         for i in range(first, last):
             yield max(float(profile.times[i]), window.start), profile.free[i]
 
-    def _by_row(self) -> Iterable[tuple[int, dict[str | None, list[tuple[float, float, F8]]]]]:
+    def _by_row(self) -> dict[int, dict[str | None, list[tuple[float, float, F8]]]]:
         """Overlapping windows of other reservations, by row and tenant."""
         state = self._state
         found: dict[int, dict[str | None, list[tuple[float, float, F8]]]] = {}
         for other in state.reservations.values():
             touching = sorted({window for mine in self.windows for window in overlapping(other, mine)})
-            for name, amounts in other.holds.items():
+            for name, amounts in other.holds.items() if touching else ():
                 row, column = state.cluster.rows[name], state.cluster.resources.vector(amounts)
                 held = found.setdefault(row, {}).setdefault(other.tenant, [])
                 held += [(window.start, window.end, column) for window in touching]
-        return found.items()
+        return found
 
     def _subtract(self, row: int, profile: RowProfile) -> None:
         state, now = self._state, self.now
@@ -129,19 +129,13 @@ class ReservationOutlook:
                 for promised, column in promise.rows:
                     if promised == row:
                         profile.occupy(now, promise.end, column)
-        self._subtract_others(row, profile)
+        for tenant, held in self._others.get(row, {}).items():
+            is_own = tenant is not None and tenant == self._tenant
+            running = state.promises.running_tasks(tenant or "", row)
+            for start, end, column in held if is_own else held_capacity(held, running, now):
+                profile.occupy(max(start, now), end, column)
         for end, column in state.promises.running_tasks(self._tenant or "", row):
             profile.occupy(now, NEVER if end <= now else end, -column)  # the tenant's own task uses its reservation
-
-    def _subtract_others(self, row: int, profile: RowProfile) -> None:
-        state, now = self._state, self.now
-        for tenant, held in self._others.get(row, {}).items():
-            if tenant is not None and tenant == self._tenant:
-                for start, end, column in held:
-                    profile.occupy(max(start, now), end, column)
-            elif held:
-                for start, end, column in held_capacity(held, state.promises.running_tasks(tenant or "", row), now):
-                    profile.occupy(start, end, column)
 
 
 # --- named nodes and domains ---------------------------------------------------------------------------------
@@ -181,8 +175,7 @@ def _no_such_domain(state: EngineState, level: str, value: str) -> str:
     known = sorted({v for row in state.cluster.rows.values() if column and (v := column.value(row)) is not None})
     if not known:
         return f"no node has a label {level!r}"
-    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
-    return f"no node has {level}={value}; {level} is one of {', '.join(known[:_SHOWN])}{more}"
+    return f"no node has {level}={value}; {level} is one of {first_of(known)}"
 
 
 def rows_with(state: EngineState, labels: Iterable[tuple[str, str]]) -> list[int]:
@@ -222,14 +215,12 @@ def _hold_by_shape(state: EngineState, record: ReservationRecord, outlook: Reser
             first_short = first_short or outlook.shortfall(row, column * (copies + 1))
     if found == wanted:
         return FoundCapacity(holds)
-    words = f"{target.count} tasks are wanted and there is room for {found + target.count - wanted}"
+    words = f"{target.count} tasks are wanted and there is capacity for {found + target.count - wanted}"
     if not rows:
-        return FoundCapacity(holds, f"{words}: no node that takes work matches")
-    return FoundCapacity(
-        holds,
-        words
-        + (f"; {describe_shortfall(state, record, first_short, outlook.windows)}" if first_short is not None else ""),
-    )
+        words += ": no node that takes work matches"
+    elif first_short is not None:
+        words += f"; {describe_shortfall(state, record, first_short, outlook.windows)}"
+    return FoundCapacity(holds, words)
 
 
 def _candidates(state: EngineState, record: ReservationRecord) -> list[int]:

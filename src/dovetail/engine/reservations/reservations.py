@@ -101,7 +101,8 @@ def forget_node(state: EngineState, name: str) -> list[int]:
         if record.target.nodes and not holds:
             _delete(state, record.id)
         else:
-            _store(state, replace(record, holds=holds, trouble=_missing(record, name)))
+            trouble = f"{name} left; {len(holds)} of {len(record.holds)} nodes are held"
+            _store(state, replace(record, holds=holds, trouble=trouble))
             found.append(record.id)
     return found
 
@@ -124,10 +125,6 @@ def node_joined(state: EngineState, now: float) -> None:
     wanting = [r.id for r in state.reservations.values() if r.trouble or (r.target.domain and not r.target.count)]
     if wanting:
         refill(state, wanting, now)
-
-
-def _missing(record: ReservationRecord, name: str) -> str:
-    return f"{name} left; {len(record.holds) - 1} of {len(record.holds)} nodes are held"
 
 
 def _merged(holds: dict[str, Amounts], more: dict[str, Amounts]) -> dict[str, Amounts]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER
-from dovetail.engine.backfill.backfilling import column_with_reserve, plan, release_head_promise, set_head
+from dovetail.engine.backfill.backfilling import column_with_reserve, plan, release_promise, set_head
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 
@@ -38,7 +38,7 @@ def _wake_beside_head(state: EngineState, scheduler: str, now: float) -> None:
     free = cluster.resources.free[:, : cluster.width]
     most = free.max(axis=1)
     if _within(column_with_reserve(state, head), most):
-        release_head_promise(state, first)  # no longer first in the order: if refused, it is promised again
+        release_promise(state, first)  # no longer first in the order: if refused, it is promised again
         state.pending.enqueue(head)
     elif backfill_state.backfill.promises:
         plan(state, head, now)

@@ -8,8 +8,7 @@ woken by its watch (`watches`).
 import numpy as np
 
 from dovetail.cluster.arrays import Rows
-from dovetail.engine.backfill.backfilling import wake_heads
-from dovetail.engine.backfill.clearing import waits_for_victims
+from dovetail.engine.backfill.backfilling import waits_for_victims, wake_heads
 from dovetail.engine.scheduling.watches import rows_to_wake
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass, Watch

@@ -5,18 +5,18 @@ removed. Guarantees: the other parts of the expression stay as they were written
 expression holds (the rehearsal compiles it and asks).
 """
 
-from collections.abc import Iterator
+from dataclasses import replace
 from math import ceil, floor
 
 from dovetail.cluster.arrays import F8, Rows
 from dovetail.cluster.views.view import View
 from dovetail.constraints.programs.structure import text_of
 from dovetail.constraints.syntax.parser import parse
-from dovetail.constraints.syntax.tree import Call, Index, ListOf, Literal, Name, Select, Tree
+from dovetail.constraints.syntax.tree import Call, ListOf, Literal, Name, Select, Tree, children_of, label_of
 from dovetail.constraints.syntax.writer import write
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.suggestions.changes import DefinitionChange, Draft
-from dovetail.engine.suggestions.round_amounts import round_below
+from dovetail.engine.suggestions.smaller_amounts import round_below
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY
 from dovetail.model.workloads.constraint import Structured
 
@@ -26,83 +26,58 @@ _FINE = 100  # shares are written in hundredths
 
 
 def labels_in(text: str) -> list[str]:
-    """Labels of the node that an expression speaks of."""
-    return [key for tree in _within(parse(text)) if (key := _label(tree)) is not None]
+    """Labels of the node that an expression speaks of, also in `has(…)`."""
+    found, left = [], [parse(text)]
+    while left:
+        tree = left.pop()
+        left += children_of(tree)
+        key = label_of(replace(tree, test=False) if isinstance(tree, Select) else tree)
+        if key is not None:
+            found.append(key)
+    return found
 
 
 def loosen(state: EngineState, index: int, text: str, samples: list[int], rows: Rows, wanted: int) -> DefinitionChange:
     """For part `text` of constraint `index`: rows of which `samples` stand for all that differ in their labels."""
     tree = parse(text)
     labels = [state.cluster.labels.row(row) for row in samples]
-    words, looser = f"drop the constraint {text}", None
-    cost = 3.0
+    looser: Tree | None
     if (allowed := _allowed(tree, labels)) is not None:
-        words, looser = allowed
-        cost = 1.0
-    elif (moved := _moved(tree, View(state.cluster), rows, wanted)) is not None:
-        looser = moved
-        words, cost = f"require only {write(moved)}", 1.3
+        (words, looser), cost = allowed, 1.0
+    elif (looser := _moved(tree, View(state.cluster), rows, wanted)) is not None:
+        words, cost = f"require only {write(looser)}", 1.3
+    else:
+        words, cost = f"drop the constraint {text}", 3.0
 
     def edit(draft: Draft) -> None:
         constraint = draft["constraints"][index]
         written = constraint["require"]
         whole = parse(written if isinstance(written, str) else text_of(Structured.model_validate(written)))
-        kept: list[Tree] = []
-        for part in _parts(whole):
-            if part != tree:
-                kept.append(part)
-            elif looser is not None:
-                kept.append(looser)
+        parts = whole.args if isinstance(whole, Call) and whole.name == "&&" else (whole,)
+        relaxed = [looser if part == tree else part for part in parts]
+        kept = tuple([part for part in relaxed if part is not None])
         if kept:
-            constraint["require"] = write(kept[0] if len(kept) == 1 else Call("&&", tuple(kept)))
+            constraint["require"] = write(kept[0] if len(kept) == 1 else Call("&&", kept))
         else:
             draft["constraints"][index] = None
 
     return DefinitionChange(words, "constraints", cost, edit)
 
 
-def _parts(tree: Tree) -> tuple[Tree, ...]:
-    return tree.args if isinstance(tree, Call) and tree.name == "&&" else (tree,)
-
-
-def _within(tree: Tree) -> Iterator[Tree]:
-    """The tree and everything in it."""
-    left = [tree]
-    while left:
-        one = left.pop()
-        yield one
-        if isinstance(one, Select):
-            left.append(one.of)
-        elif isinstance(one, Index):
-            left += [one.of, one.key]
-        elif isinstance(one, ListOf):
-            left += one.items
-        elif isinstance(one, Call):
-            left += one.args
-
-
-def _label(tree: Tree) -> str | None:
-    """`node.labels.zone` or `node.labels["zone"]`: zone."""
-    of = Select(Name("node"), "labels")
-    if isinstance(tree, Select) and tree.of == of:
-        return tree.name
-    if isinstance(tree, Index) and tree.of == of and isinstance(tree.key, Literal) and isinstance(tree.key.value, str):
-        return tree.key.value
-    return None
-
-
 def _allowed(tree: Tree, nodes: list[dict[str, str]]) -> tuple[str, Tree] | None:
     """`zone == "a"` or `zone in ["a"]` with the values of these nodes as well."""
-    if not isinstance(tree, Call) or tree.name not in ("==", "in"):
+    values: tuple[Tree, ...]
+    match tree:
+        case Call("==", (Literal() as value, left)) | Call("==", (left, value)):
+            values = (value,)
+        case Call("in", (left, ListOf(values))):
+            pass
+        case _:
+            return None
+    key = label_of(left)
+    if key is None or any(key not in labels for labels in nodes):
         return None
-    left, right = tree.args
-    if tree.name == "==" and isinstance(left, Literal):
-        left, right = right, left
-    key = _label(left)
-    values = right.items if isinstance(right, ListOf) else (right,)
-    if key is None or (isinstance(tree, Call) and tree.name == "in" and not isinstance(right, ListOf)):
-        return None
-    if any(key not in labels for labels in nodes) or not all(isinstance(value, Literal) for value in values):
+    if not all(isinstance(value, Literal) for value in values):
         return None
     more = list(dict.fromkeys(labels[key] for labels in nodes))
     return f"allow {key} {' or '.join(more)}", Call("in", (left, ListOf((*values, *map(Literal, more)))))
@@ -115,17 +90,15 @@ def _moved(tree: Tree, view: View, rows: Rows, wanted: int) -> Tree | None:
     """A comparison of a number of the node with a bound, with the bound moved no further than it must."""
     if not isinstance(tree, Call) or tree.name not in _TURNED:
         return None
-    left, right = tree.args
-    name = tree.name
-    if _number(left, view) is None:
-        left, right, name = right, left, _TURNED[name]
-    found = _number(left, view)
-    if found is None or not len(rows):
-        return None
-    values, resource = found
-    best = sorted(values[rows].tolist(), reverse=name.startswith(">"))[: max(1, wanted)][-1]
-    bound = _below(best, resource, name == ">") if name.startswith(">") else _above(best, resource, name == "<")
-    return None if bound is None else Call(name, (left, bound))
+    for name, side in ((tree.name, tree.args[0]), (_TURNED[tree.name], tree.args[1])):
+        found = _number(side, view)
+        if found is not None and len(rows):
+            values, resource = found
+            best = sorted(values[rows].tolist(), reverse=name.startswith(">"))[: max(1, wanted)][-1]
+            bound = _below if name.startswith(">") else _above
+            moved = bound(best, resource, name in ("<", ">"))
+            return None if moved is None else Call(name, (side, moved))
+    return None
 
 
 def _number(tree: Tree, view: View) -> tuple[F8, str] | None:

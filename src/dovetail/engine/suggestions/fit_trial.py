@@ -16,7 +16,8 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.headroom import Headroom
-from dovetail.engine.planning.plan import count_placed, request_for
+from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.planning.plan import PlanTrial, at_once, identity_for, over_quota
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 from dovetail.model.requests.shape import Shape
@@ -42,32 +43,35 @@ class FitTrial:
         self.state, self.spec, self.work, self.now = state, spec, work, now
         self.shape = work.shape if work is not None else state.terms(spec).shape
         self._left = _MOST_LOOKED_AT
-
-    @property
-    def owner(self) -> int:
-        return _NO_WORKLOAD if self.work is None else self.work.id
-
-    @property
-    def held(self) -> int:
-        """Tasks of it that hold a node."""
-        return 0 if self.work is None else self.work.holding
-
-    @property
-    def wanted(self) -> int:
-        """Tasks that want a node now: what waits of it, as far as it may run at once."""
-        if self.work is None:
-            return at_once(self.spec)
-        most = self.work.terms.concurrency - self.work.holding if self.work.terms.concurrency else self.work.replicas
-        return max(0, min(len(self.work.waiting), most))
+        self.owner = _NO_WORKLOAD if work is None else work.id
+        self.held = 0 if work is None else work.holding  # tasks of it that hold a node
+        self.wanted = at_once(spec)  # tasks that want a node now: what waits of it, as far as it may run at once
+        if work is not None:
+            most = work.terms.concurrency - work.holding if work.terms.concurrency else work.replicas
+            self.wanted = max(0, min(len(work.waiting), most))
 
     def request(self, shape: Shape | None = None) -> Request:
-        return request_for(self.state, self.spec, shape or self.shape, self.now, self.owner)
+        return PlanTrial(self.state, self.spec, shape or self.shape, self.now, self.owner).request()
+
+    def subject(self, shape: Shape) -> TrialSubject:
+        return TrialSubject(self.owner, shape, identity_for(self.spec, shape))
+
+    def left_for_each(self, count: int) -> dict[str, float]:
+        """By resource that a quota is short of: what each of so many tasks could have."""
+        queue = self.state.router.queue(self.spec.queue, self.spec.namespace)
+        amounts = {name: amount * count for name, amount in self.shape.amounts}
+        found: dict[str, float] = {}
+        while (over := self.state.accounts.quotas.over(queue, self.spec.user, amounts)) is not None:
+            amounts[over.resource] = left = max(0, over.limit - over.used)
+            found[over.resource] = left / count
+        return found
 
     @contextmanager
     def as_new(self) -> Iterator[None]:
         """As if it had just been submitted: none of its tasks holds a node."""
-        own = [] if self.work is None or not self.work.holding else list(self._own_tasks(self.work))
-        with without(self.state, own):
+        placed = self.state.cluster.placements.by_task
+        own = [] if self.work is None else [TaskId(self.work.id, replica) for replica in self.work.tasks]
+        with self._without([task for task in own if task in placed]):
             yield
 
     def copies(self) -> F8:
@@ -90,12 +94,13 @@ class FitTrial:
 
     def fits_without(self, tasks: Iterable[TaskId], at: float | None = None) -> bool:
         """If these tasks were gone; with `at`, at that moment."""
-        with without(self.state, tasks):
+        with self._without(tasks):
             return self._fits(self.spec, self.shape, self.wanted, self.now if at is None else at)
 
     def fits_with(self, node: str) -> bool:
         """If a node were uncordoned."""
-        with uncordoned(self.state, node):
+        with self.state.cluster.trial():
+            self.state.cluster.set_cordoned(node, False)
             return self._fits(self.spec, self.shape, self.wanted, self.now)
 
     def how_many_fit(self) -> int:
@@ -103,21 +108,22 @@ class FitTrial:
         request = self.request()
         headroom = self._headroom(request, self.shape)
         most = self.wanted
-        while most > 0 and self._over_quota(self.spec, request, most):
+        while most > 0 and over_quota(self.state, self.spec, most) is not None:
             most -= max(1, most // 16)  # close is enough: the suggestion is tried before it is made
         if headroom.is_exact and not _is_arranged(self.spec, self.shape):
             return min(most, headroom.total())
         while most > 0 and 2 * self._price(self.spec, request, most) > self._left:
             most //= 2
         self._left -= self._price(self.spec, request, most)
-        return count_placed(self.state, self.spec, self.shape, most, self.now, self.owner)
+        return PlanTrial(self.state, self.spec, self.shape, self.now, self.owner).count(most)
 
     # --- the answer ------------------------------------------------------------------------------------------
 
     def _fits(self, spec: Workload, shape: Shape, count: int, now: float) -> bool:
-        request = request_for(self.state, spec, shape, now, self.owner)
-        if self._over_quota(spec, request, count):
+        if over_quota(self.state, spec, count) is not None:
             return False
+        trial = PlanTrial(self.state, spec, shape, now, self.owner)
+        request = trial.request()
         headroom = self._headroom(request, shape)
         price = self._price(spec, request, count)
         if headroom.is_exact:
@@ -128,7 +134,7 @@ class FitTrial:
         if price > self._left:
             return False
         self._left -= price
-        return count_placed(self.state, spec, shape, count, now, self.owner) == count
+        return trial.count(count) == count
 
     def _price(self, spec: Workload, request: Request, count: int) -> int:
         """The number of nodes that placing so many tasks evaluates."""
@@ -143,46 +149,16 @@ class FitTrial:
         evaluator = self.state.pipelines[shape.profile].evaluator
         return Headroom(evaluator, replace(request, shape=shape.least), View(self.state.cluster))
 
-    def _over_quota(self, spec: Workload, request: Request, count: int) -> bool:
-        queue = self.state.router.queue(spec.queue, spec.namespace)
-        if not self.state.accounts.limited[queue]:
-            return False
-        amounts = {name: int(amount) * count for name, amount in request.needs.items()}
-        return self.state.accounts.quotas.over(queue, spec.user, amounts) is not None
-
-    def _own_tasks(self, work: Work) -> Iterator[TaskId]:
-        placed = self.state.cluster.placements.by_task
-        for replica in work.tasks:
-            task = TaskId(work.id, replica)
-            if task in placed:
-                yield task
+    @contextmanager
+    def _without(self, tasks: Iterable[TaskId]) -> Iterator[None]:
+        """As if these tasks held no node: their capacity is free, and their queues are not charged for them."""
+        state, gone = self.state, list(tasks)
+        with state.cluster.trial(), state.accounts.usage.without([state.work[task.workload].held for task in gone]):
+            for task in gone:
+                state.cluster.remove(task)
+            yield
 
 
 def _is_arranged(spec: Workload, shape: Shape) -> bool:
     """Is it placed as a whole, by domains? Then free capacity on single nodes does not show whether it fits."""
     return spec.gang is not None and spec.gang.min > 1 and shape.layout is not None
-
-
-def at_once(spec: Workload) -> int:
-    return min(spec.replicas, spec.concurrency or spec.replicas)
-
-
-# --- as if -----------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def without(state: EngineState, tasks: Iterable[TaskId]) -> Iterator[None]:
-    """As if these tasks held no node: their capacity is free, and their queues are not charged for them."""
-    gone = list(tasks)
-    with state.cluster.trial(), state.accounts.usage.without([state.work[task.workload].held for task in gone]):
-        for task in gone:
-            state.cluster.remove(task)
-        yield
-
-
-@contextmanager
-def uncordoned(state: EngineState, node: str) -> Iterator[None]:
-    """As if the node were uncordoned."""
-    with state.cluster.trial():
-        state.cluster.set_cordoned(node, False)
-        yield

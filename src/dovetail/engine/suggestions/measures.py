@@ -6,8 +6,8 @@ Left to others: whether a candidate helps (`fit_trial`).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import groupby, islice
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.gang_trial import places_to_clear
 from dovetail.engine.gangs.headroom import Headroom
-from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.planning.earliest_start import EarliestStart, soonest
-from dovetail.engine.planning.plan import identity_for
 from dovetail.engine.preemption.preempting import (
     LAST_TO_PREEMPT,
     PreemptionPlan,
@@ -25,11 +23,11 @@ from dovetail.engine.preemption.preempting import (
     cheapest_victims,
     plan_preemption,
 )
-from dovetail.engine.suggestions.changes import DefinitionChange, fewer_at_once, set_field
+from dovetail.engine.suggestions.changes import DefinitionChange, fewer_at_once, setting
 from dovetail.engine.suggestions.fit_trial import FitTrial
 from dovetail.engine.suggestions.requirements import Findings
 from dovetail.model.task import TaskId
-from dovetail.model.workloads.workload import Priority, Workload
+from dovetail.model.workloads.workload import Priority
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption.cheapest import cheapest
 from dovetail.placement.preemption.victim_ledger import Victims
@@ -43,21 +41,30 @@ _MOST_ENDING = 200  # tasks whose end is waited for
 _MOST_QUEUES = 2
 _MOST_NODES = 2
 _NAMED = 3
+_COST_OF_ANOTHER = 3.0  # change: one harsh one is better than two mild ones
 _UNITS_S = ((86400.0, "d"), (3600.0, "h"), (60.0, "m"))
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Something to do, or a change of the definition. `tasks` would be gone, `node` uncordoned."""
+    """Something to do, or changes of the definition. `tasks` would be gone, `node` uncordoned."""
 
     words: str
     kind: str
     cost: float
     action: dict[str, object] | None = None
-    change: DefinitionChange | None = None
-    tasks: tuple[TaskId, ...] = field(default=())
+    changes: tuple[DefinitionChange, ...] = ()
+    tasks: tuple[TaskId, ...] = ()
     node: str | None = None
     at: float | None = None
+
+
+def changing(*changes: DefinitionChange, tasks: tuple[TaskId, ...] = ()) -> Measure:
+    """The workload defined otherwise, by changes that belong together."""
+    words = " and ".join(change.words for change in changes)
+    kind = changes[0].kind if len(changes) == 1 else "several"
+    cost = sum(change.cost for change in changes) + _COST_OF_ANOTHER * (len(changes) - 1)
+    return Measure(words, kind, cost, changes=changes, tasks=tasks)
 
 
 class Measures:
@@ -71,8 +78,7 @@ class Measures:
         if self._over is not None:
             yield from self._other_queues()
         if fit < self._wanted and self._trial.held + fit > 0:
-            change = fewer_at_once(self._spec, self._trial.held + fit)
-            yield Measure(change.words, change.kind, change.cost, change=change)
+            yield changing(fewer_at_once(self._spec, self._trial.held + fit))
         yield from self._uncordon(closed, headroom)
         if self._over is None:
             yield from self._capacity_measures()
@@ -89,9 +95,9 @@ class Measures:
 
     def _domains(self, request: Request) -> list[Request]:
         """Where it could be with all its tasks: anywhere, or in one domain of those that it must be in."""
-        subject = TrialSubject(self._trial.owner, request.shape, identity_for(self._spec, request.shape))
-        whole = self._spec.gang is not None and not self._trial.held
-        return places_to_clear(self._state, subject, request, self._wanted) if whole else [request]
+        if self._spec.gang is None or self._trial.held:
+            return [request]
+        return places_to_clear(self._state, self._trial.subject(request.shape), request, self._wanted)
 
     # --- time ------------------------------------------------------------------------------------------------
 
@@ -117,7 +123,8 @@ class Measures:
         in_s = until - self._now
         rows = dict.fromkeys(self._state.cluster.placements.by_task[task].row for task in here)
         where = _names([self._state.cluster.names[row] for row in rows])
-        words = f"wait about {_span(in_s)}: {_count(len(here), 'task')} on {where} will have ended"
+        tasks = f"{len(here):,} task{'' if len(here) == 1 else 's'}"
+        words = f"wait about {_span(in_s)}: {tasks} on {where} will have ended"
         cost = 1.5 + min(1.0, in_s / 86400)
         return Measure(words, "wait", cost, {"wait_until": until}, tasks=tuple(gone), at=until)
 
@@ -146,7 +153,8 @@ class Measures:
             return
         cost = 3.0 + 0.2 * (len(found.tasks) - 1)
         words = f"evict {self._victims(found.tasks)}"
-        named = [self._name(task) for task in found.tasks]
+        of_task = [(state.work[task.workload], task.replica) for task in found.tasks]
+        named = [f"{work.namespace}/{work.name}.{replica}" for work, replica in of_task]
         yield Measure(words, "evict", cost, {"evict": named}, tasks=found.tasks)
         # The search takes no victim more urgent than it must: the priority must be above that class.
         ranks = [state.cluster.placements.by_task[task].victim_info.rank for task in found.tasks]
@@ -172,9 +180,9 @@ class Measures:
         found = cheapest(self._domains(request), find)
         if found is not None:
             priority = tuple(Priority)[rank]
-            words = f"raise its priority to {priority}: {self._victims(found.tasks)} would give way"
-            change = set_field("priority", str(priority), words, "priority", 2.6)
-            yield Measure(words, "priority", change.cost, change=change, tasks=found.tasks)
+            words = f"raise its priority to {priority}: {self._victims(found.tasks)} would be preempted"
+            change = DefinitionChange(words, "priority", 2.6, setting(str(priority), "priority"))
+            yield changing(change, tasks=found.tasks)
 
     def _victims(self, tasks: tuple[TaskId, ...]) -> str:
         """`batch-7`, all of it; `web.0 and web.2`; `web (3 tasks)`."""
@@ -189,10 +197,6 @@ class Measures:
             else:
                 words += [f"{work.name}.{replica}" for replica in replicas]
         return _names(words)
-
-    def _name(self, task: TaskId) -> str:
-        work = self._state.work[task.workload]
-        return f"{work.namespace}/{work.name}.{task.replica}"
 
     # --- nodes -----------------------------------------------------------------------------------------------
 
@@ -220,37 +224,14 @@ class Measures:
         tree, spec = self._state.router.queues, self._spec
         own = self._state.router.queue(spec.queue, spec.namespace)
         amounts = {name: amount * self._wanted for name, amount in self._trial.shape.amounts}
-        found = 0
-        for leaf in tree.leaves():
-            if leaf != own and self._state.accounts.quotas.over(leaf, spec.user, amounts) is None:
-                words = f"submit it to queue {tree[leaf].path}, which has room for it"
-                change = set_field("queue", tree[leaf].path, words, "queue", 2.2)
-                yield Measure(words, "queue", change.cost, change=change)
-                found += 1
-                if found == _MOST_QUEUES:
-                    return
-
-
-def over_quota(trial: FitTrial, spec: Workload) -> OverQuota | None:
-    """The quota that all its waiting tasks would exceed, whatever the nodes have."""
-    state = trial.state
-    queue = state.router.queue(spec.queue, spec.namespace)
-    if not state.accounts.limited[queue]:
-        return None
-    amounts = {name: amount * trial.wanted for name, amount in trial.shape.amounts}
-    return state.accounts.quotas.over(queue, spec.user, amounts)
-
-
-def left_for_each(trial: FitTrial, wanted: int) -> dict[str, float]:
-    """By resource that a quota is short of: what each of so many tasks could have."""
-    state, spec = trial.state, trial.spec
-    queue = state.router.queue(spec.queue, spec.namespace)
-    amounts = {name: amount * wanted for name, amount in trial.shape.amounts} if state.accounts.limited[queue] else {}
-    found: dict[str, float] = {}
-    while amounts and (over := state.accounts.quotas.over(queue, spec.user, amounts)) is not None:
-        amounts[over.resource] = left = max(0, over.limit - over.used)
-        found[over.resource] = left / wanted
-    return found
+        fitting = (
+            tree[leaf].path
+            for leaf in tree.leaves()
+            if leaf != own and self._state.accounts.quotas.over(leaf, spec.user, amounts) is None
+        )
+        for path in islice(fitting, _MOST_QUEUES):
+            words = f"submit it to queue {path}, which has capacity for it"
+            yield changing(DefinitionChange(words, "queue", 2.2, setting(path, "queue")))
 
 
 def _names(names: list[str]) -> str:
@@ -258,10 +239,6 @@ def _names(names: list[str]) -> str:
     if len(names) > _NAMED:
         return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _span(seconds: float) -> str:

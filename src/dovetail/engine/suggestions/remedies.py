@@ -6,7 +6,7 @@ with amounts as large as the group has room for. Guarantees: at most three chang
 itself asks for is changed. Left to others: whether a candidate helps (`fit_trial`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from dovetail.cluster.arrays import Rows
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.headroom import Headroom
-from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.suggestions.changes import (
     DefinitionChange,
     allow_backends,
@@ -29,6 +28,8 @@ from dovetail.engine.suggestions.changes import (
     raise_skew,
     tolerate,
 )
+from dovetail.engine.suggestions.expressions import labels_in, loosen
+from dovetail.engine.suggestions.fit_trial import FitTrial
 from dovetail.engine.suggestions.requirements import (
     AFFINITY,
     BACKEND,
@@ -46,7 +47,6 @@ from dovetail.engine.suggestions.smaller_amounts import largest_amounts
 from dovetail.engine.suggestions.unsatisfiable_core import minimal, signatures
 from dovetail.engine.suggestions.wider_terms import widen
 from dovetail.model.workloads.selection import Taint
-from dovetail.model.workloads.workload import Workload
 from dovetail.placement.contract import Request
 from dovetail.placement.filters.taints import untolerated
 from dovetail.placement.workload_affinity import skews
@@ -68,19 +68,10 @@ class Nodes:
 
 
 class Remedies:
-    def __init__(
-        self,
-        state: EngineState,
-        spec: Workload,
-        request: Request,
-        findings: Findings,
-        headroom: Headroom,
-        wanted: int,
-        allowed: Mapping[str, float],
-    ) -> None:
-        """`allowed`: of resources that its quota is short of, what each of its tasks could have."""
-        self._state, self._spec, self._request = state, spec, request
-        self._findings, self._headroom, self._wanted, self._allowed = findings, headroom, wanted, allowed
+    def __init__(self, trial: FitTrial, request: Request, findings: Findings, headroom: Headroom, wanted: int) -> None:
+        self._state, self._spec, self._request = trial.state, trial.spec, request
+        self._findings, self._headroom, self._wanted = findings, headroom, wanted
+        self._allowed = trial.left_for_each(wanted)  # of resources that its quota is short of
         self._fails = findings.fails
         self._open = findings.rows[~self._fails.any(axis=0)]  # nodes that pass as it is
 
@@ -168,8 +159,6 @@ class Remedies:
         elif requirement.filter == AFFINITY:
             keys = [match.key for term in shape.required for match in term]
         elif requirement.filter == CONSTRAINTS:
-            from dovetail.engine.suggestions.expressions import labels_in  # here: it loads the parser
-
             keys = labels_in(shape.wants[0].text)
         return [key for key in dict.fromkeys(keys) if key in self._state.cluster.labels.columns]
 
@@ -242,8 +231,6 @@ class Remedies:
         return allow_gpu_models(list(dict.fromkeys(models))) if models else None
 
     def _loosen(self, one: WorkloadRequirement, nodes: Nodes) -> DefinitionChange:
-        from dovetail.engine.suggestions.expressions import loosen
-
         _, index, _ = one.path
         (want,) = one.shape.wants
         failing = np.setdiff1d(nodes.rows, self._open)

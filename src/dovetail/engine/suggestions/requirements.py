@@ -14,7 +14,8 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.views.view import View
-from dovetail.model.requests.asks import AffinityRule, ConstraintAsk
+from dovetail.constraints.programs.program import compile_node
+from dovetail.model.requests.asks import AffinityRule, ConstraintAsk, SpreadRule
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import affinity_rules_of, kept_together, spread_of
 from dovetail.model.resources import GPU, SLOTS, show_amount
@@ -73,8 +74,8 @@ def requirements_of(shape: Shape, spec: Workload) -> tuple[WorkloadRequirement, 
         *_about_labels(whole, blank),
         *_about_gpus(whole, blank),
         *_about_expressions(whole, blank),
-        *_about_workload_affinity(whole, blank, spec),
-        WorkloadRequirement((), "nobody who keeps it away", WORKLOAD_AFFINITY, blank),
+        *_about_other_work(whole, blank, spec),
+        WorkloadRequirement((), "no other work that repels it", WORKLOAD_AFFINITY, blank),
         *_about_room(whole, blank),
     )
 
@@ -119,47 +120,36 @@ def _about_expressions(whole: Shape, blank: Shape) -> Iterator[WorkloadRequireme
         path: Path = () if want.source else ("constraints", own, str(want.demand))
         own += not want.source
         if want.demand is Demand.REQUIRE:
-            for text in parts_of(want.text):
-                asked = replace(blank, wants=(ConstraintAsk(Demand.REQUIRE, text, source=want.source),))
-                yield WorkloadRequirement(path, text, CONSTRAINTS, asked, want.source)
+            for part in compile_node(want.text).parts:
+                asked = replace(blank, wants=(ConstraintAsk(Demand.REQUIRE, part.text, source=want.source),))
+                yield WorkloadRequirement(path, part.text, CONSTRAINTS, asked, want.source)
 
 
-def parts_of(text: str) -> tuple[str, ...]:
-    """What is joined by && at the top of an expression, each in its own words."""
-    from dovetail.constraints.programs.program import (
-        compile_node,  # here: the parser is loaded for those who use it only
-    )
-
-    return tuple(part.text for part in compile_node(text).parts)
-
-
-def _about_workload_affinity(whole: Shape, blank: Shape, spec: Workload) -> Iterator[WorkloadRequirement]:
+def _about_other_work(whole: Shape, blank: Shape, spec: Workload) -> Iterator[WorkloadRequirement]:
     written: dict[object, Path] = {}
-    for index, rule in enumerate(spec.affinity):
-        written |= dict.fromkeys(affinity_rules_of([rule], (), spec.namespace, spec.name), ("affinity", index))
+    for index, affinity in enumerate(spec.affinity):
+        written |= dict.fromkeys(affinity_rules_of([affinity], (), spec.namespace, spec.name), ("affinity", index))
     for index, conflict in enumerate(spec.conflicts):
         written |= dict.fromkeys(affinity_rules_of((), [conflict], spec.namespace, spec.name), ("conflicts", index))
     for index, spread in enumerate(spec.spread):
         written |= dict.fromkeys(spread_of([spread], spec.namespace, spec.name), ("spread", index))
     if spec.topology is not None:
         written |= dict.fromkeys(kept_together(spec), ("topology", "required"))
-    for one in whole.workload_affinity:
-        if one.weight is None:
-            path = written.get(one, ())
-            asked = replace(blank, workload_affinity=(one,))
-            yield WorkloadRequirement(path, f"a place {one}", WORKLOAD_AFFINITY, asked, "" if path else _NOT_ITS_OWN)
     # Only domains count that it could go to, and that follows from what it says of nodes.
     eligible = replace(
         blank, node_selector=whole.node_selector, required=whole.required, tolerations=whole.tolerations,
         wants=whole.wants,
     )  # fmt: skip
-    for even in whole.spread:
-        if even.weight is None:
-            path = written.get(even, ())
-            asked = replace(eligible, spread=(even,))
-            yield WorkloadRequirement(
-                path, f"a place that keeps it {even}", SPREAD, asked, "" if path else _NOT_ITS_OWN
-            )
+    rules: list[tuple[AffinityRule | SpreadRule, str, str, Shape]] = []
+    rules += [
+        (one, f"a place {one}", WORKLOAD_AFFINITY, replace(blank, workload_affinity=(one,)))
+        for one in whole.workload_affinity
+    ]
+    rules += [(one, f"a place that keeps it {one}", SPREAD, replace(eligible, spread=(one,))) for one in whole.spread]
+    for rule, words, name, asked in rules:
+        if rule.weight is None:
+            path = written.get(rule, ())
+            yield WorkloadRequirement(path, words, name, asked, "" if path else _NOT_ITS_OWN)
 
 
 def _about_room(whole: Shape, blank: Shape) -> Iterator[WorkloadRequirement]:
@@ -232,7 +222,7 @@ class Examination:
     def _mask(self, plugin: Filter, request: Request, shape: Shape) -> B1:
         needs = {name: float(amount) for name, amount in shape.amounts}
         answer, _ = self._evaluator.mask(plugin, replace(request, shape=shape, needs=needs), self._view)
-        return np.full(self._view.size, answer) if isinstance(answer, bool) else answer
+        return np.broadcast_to(answer, self._view.size)
 
     def _open(self) -> B1:
         """Nodes that are kept from it by nothing but its own requirements, their state and what was promised."""

@@ -6,18 +6,19 @@ Candidates that fail, or that cost too much to try, are left out. Asking changes
 is ignored: it may be quicker. Left to others: sentences (`api.answers`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.pieces import Pieces
+from dovetail.engine.planning.plan import at_once, over_quota
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
-from dovetail.engine.suggestions.changes import DefinitionChange, Draft, redefined
-from dovetail.engine.suggestions.fit_trial import FitTrial, at_once
+from dovetail.engine.suggestions.changes import Draft, redefined
+from dovetail.engine.suggestions.fit_trial import FitTrial
 from dovetail.engine.suggestions.looser_layouts import LooserLayouts
-from dovetail.engine.suggestions.measures import Measure, Measures, left_for_each, over_quota
+from dovetail.engine.suggestions.measures import Measure, Measures, changing
 from dovetail.engine.suggestions.remedies import Remedies
 from dovetail.engine.suggestions.requirements import Examination, Findings, WorkloadRequirement, requirements_of
 from dovetail.engine.suggestions.unsatisfiable_core import signatures, smallest_core
@@ -27,7 +28,6 @@ from dovetail.queueing.quota import OverQuota
 MOST_SUGGESTIONS = 5
 _MOST_TRIED = 20
 _MOST_OF_A_KIND = 2
-_COST_OF_ANOTHER = 3.0  # change: one harsh one is better than two mild ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
     requirements = requirements_of(trial.shape, spec)
     here = _Position(trial, requirements, trial.wanted)
     core = smallest_core(signatures(here.taking.fails))
-    over = over_quota(trial, spec)
+    over = over_quota(state, spec, trial.wanted)
     fit = trial.how_many_fit() if core is None and len(here.taking.rows) else 0
     layouts = LooserLayouts(trial)
     candidates: list[Measure] = []
@@ -78,9 +78,9 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
         yield
     with trial.as_new():  # a changed definition is submitted again, and what the old one holds is free
         afresh = here if not trial.held else _Position(trial, requirements, at_once(spec))
-        candidates += _changes(afresh.remedies())
+        candidates += [changing(*changes) for changes in afresh.remedies.candidates()]
         if fit < trial.wanted and (core is None or _is_about_layout(here.taking, core.members)):
-            candidates += _changes((change,) for change in layouts.candidates())
+            candidates += map(changing, layouts.candidates())
     suggestions = yield from _tried(trial, candidates)
     return Impasse(
         core=() if core is None else tuple(_member(here.taking, position) for position in core.members),
@@ -94,17 +94,11 @@ class _Position:
     """What every node says to one more task, as the cluster is when this is made."""
 
     def __init__(self, trial: FitTrial, requirements: tuple[WorkloadRequirement, ...], wanted: int) -> None:
-        self._trial, self._wanted = trial, wanted
-        self._request = trial.request(trial.shape.least)
-        evaluator, view = trial.state.pipelines[trial.shape.profile].evaluator, View(trial.state.cluster)
-        self.taking, self.closed = Examination(evaluator, self._request, view).findings(requirements)
-        self.headroom = Headroom(evaluator, self._request, view)
-
-    def remedies(self) -> Iterator[tuple[DefinitionChange, ...]]:
-        trial = self._trial
-        allowed = left_for_each(trial, self._wanted)
-        found = Remedies(trial.state, trial.spec, self._request, self.taking, self.headroom, self._wanted, allowed)
-        return found.candidates()
+        request, view = trial.request(trial.shape.least), View(trial.state.cluster)
+        evaluator = trial.state.pipelines[trial.shape.profile].evaluator
+        self.taking, self.closed = Examination(evaluator, request, view).findings(requirements)
+        self.headroom = Headroom(evaluator, request, view)
+        self.remedies = Remedies(trial, request, self.taking, self.headroom, wanted)
 
 
 def _is_about_layout(findings: Findings, members: Iterable[int]) -> bool:
@@ -120,34 +114,16 @@ def _member(findings: Findings, position: int) -> CoreMember:
 def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None, layouts: LooserLayouts) -> str:
     if over is not None:
         return over.message
-    if not len(taking.rows):
-        return ""
-    if fit >= wanted:
+    if not len(taking.rows) or fit >= wanted:
         return ""
     if fit:
-        return f"room for more: {fit:,} of {wanted:,} tasks fit at once"
+        return f"free capacity for more: {fit:,} of {wanted:,} tasks fit at once"
     if layouts.is_arranged:
-        return f"room for all of it as it should lie in the network: {layouts.most():,} of {wanted:,} tasks fit so"
-    return "room that is promised to others"
+        return f"free capacity in the layout it asks for: {layouts.most():,} of {wanted:,} tasks fit"
+    return "capacity that is promised to others"
 
 
 # --- trying ----------------------------------------------------------------------------------------------------
-
-
-def _changes(remedies: Iterable[tuple[DefinitionChange, ...]]) -> Iterator[Measure]:
-    for changes in remedies:
-        words = " and ".join(change.words for change in changes)
-        cost = sum(change.cost for change in changes) + _COST_OF_ANOTHER * (len(changes) - 1)
-        kind = changes[0].kind if len(changes) == 1 else "several"
-        yield Measure(words, kind, cost, change=_joined(changes, words, kind, cost))
-
-
-def _joined(changes: tuple[DefinitionChange, ...], words: str, kind: str, cost: float) -> DefinitionChange:
-    def edit(draft: Draft) -> None:
-        for change in changes:
-            change.edit(draft)
-
-    return DefinitionChange(words, kind, cost, edit)
 
 
 def _tried(trial: FitTrial, candidates: list[Measure]) -> Pieces[list[Suggestion]]:
@@ -171,9 +147,9 @@ def _tried(trial: FitTrial, candidates: list[Measure]) -> Pieces[list[Suggestion
 
 def _try(trial: FitTrial, measure: Measure) -> Suggestion | None:
     patch: Draft | None = None
-    if measure.change is not None:
+    if measure.changes:
         try:
-            changed, patch = redefined(trial.spec, [measure.change])
+            changed, patch = redefined(trial.spec, measure.changes)
         except ValueError:  # the definition would contradict itself
             return None
         # Who displaces others waits until they are gone, and is then placed as it is.

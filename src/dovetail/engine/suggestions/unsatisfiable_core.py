@@ -8,7 +8,9 @@ time. Left to others: what the requirements are, and which nodes fail them (`req
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
@@ -52,18 +54,14 @@ def smallest_core(sets: Iterable[int]) -> UnsatisfiableCore | None:
     distinct = sorted(set(sets), key=lambda s: (s.bit_count(), s))
     if not distinct or not distinct[0]:
         return None
-    if len(distinct) <= _MOST_SETS:
-        search = _Search(minimal(distinct))
-        search.run()
-        return UnsatisfiableCore(_positions(search.best), not search.cut_short)
-    few = _Search(minimal(distinct[:_MOST_SETS]))
-    few.run()
-    # It has to hit the others too; what is added for them may be more than is needed.
-    hitting = few.best
-    for one in distinct:
+    search = _Search(minimal(distinct[:_MOST_SETS]))
+    search.run()
+    # It has to hit the sets that were left out too; what is added for them may be more than is needed.
+    hitting = search.best
+    for one in distinct[_MOST_SETS:]:
         if not one & hitting:
             hitting |= one & -one
-    return UnsatisfiableCore(_positions(hitting), exact=hitting == few.best and not few.cut_short)
+    return UnsatisfiableCore(_positions(hitting), exact=hitting == search.best and not search.cut_short)
 
 
 def _positions(members: int) -> tuple[int, ...]:
@@ -77,7 +75,7 @@ class _Search:
     sets: Sequence[int]
     best: int = 0
     cut_short: bool = False
-    _steps: int = field(default=0)
+    _steps: int = 0
 
     def run(self) -> None:
         self.best = _greedy(self.sets)
@@ -108,9 +106,7 @@ def _greedy(sets: Sequence[int]) -> int:
     """A core, found by taking again and again the requirement that most of the remaining sets have."""
     chosen, left = 0, list(sets)
     while left:
-        union = 0
-        for one in left:
-            union |= one
+        union = reduce(or_, left)
         bit = max((1 << i for i in _positions(union)), key=lambda b: sum(1 for one in left if one & b))
         chosen |= bit
         left = [one for one in left if not one & bit]

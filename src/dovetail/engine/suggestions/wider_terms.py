@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dovetail.cluster.labels import value_matches
-from dovetail.engine.suggestions.changes import DefinitionChange, Draft
+from dovetail.engine.suggestions.changes import DefinitionChange, Draft, removing
 from dovetail.model.requests.asks import Match
 from dovetail.model.workloads.selection import Operator
 
@@ -25,7 +25,7 @@ def widen(terms: list[dict[str, Any]], nodes: list[Labels]) -> DefinitionChange 
             continue
         at = min(range(len(current)), key=lambda i: len(_failing(current[i], labels)))
         for match in _failing(current[at], labels):
-            word, mild = _mend(match, labels.get(match["key"]))
+            word, mild = _relax(match, labels.get(match["key"]))
             words[word] = None
             cost = max(cost, 1.0 if mild else 2.5)
         current[at] = [match for match in current[at] if match]
@@ -34,16 +34,13 @@ def widen(terms: list[dict[str, Any]], nodes: list[Labels]) -> DefinitionChange 
 
     def edit(draft: Draft) -> None:
         kept = [{"match": term} for term in current if term]
-        affinity = draft["node_affinity"]
         if len(kept) < len(current):  # a term that asks for nothing: every node passes
-            del affinity["required"]
-            if not affinity:
-                del draft["node_affinity"]
-        else:
-            # What earlier changes of the same draft added to every term stays.
-            for before, term, after in zip(terms, affinity["required"], kept, strict=True):
-                after["match"] += term["match"][len(before["match"]) :]
-            affinity["required"] = kept
+            removing("node_affinity", "required")(draft)
+            return
+        # What earlier changes of the same draft added to every term stays.
+        for before, term, after in zip(terms, draft["node_affinity"]["required"], kept, strict=True):
+            after["match"] += term["match"][len(before["match"]) :]
+        draft["node_affinity"]["required"] = kept
 
     return DefinitionChange(" and ".join(words), "labels", cost + 0.1 * (len(words) - 1), edit)
 
@@ -56,9 +53,9 @@ def _match(match: dict[str, Any]) -> Match:
     return Match(match["key"], Operator(match["operator"]), tuple(match.get("values", ())))
 
 
-def _mend(match: dict[str, Any], value: str | None) -> tuple[str, bool]:
-    """Changes a comparison so that it holds of the value, to nothing at all if it must; in words, and whether that is
-    a mild change."""
+def _relax(match: dict[str, Any], value: str | None) -> tuple[str, bool]:
+    """Changes a comparison so that it holds of the value, and empties it where no value would do. Returns the words,
+    and whether that is a mild change."""
     key, operator = match["key"], Operator(match["operator"])
     if value is not None and operator is Operator.IN:
         match["values"] = [*match["values"], value]
