@@ -16,10 +16,10 @@ from dovetail.engine.reservations import reservations
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
-from dovetail.engine.state.terms import Terms
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Work
 from dovetail.model.record import NodeRecord, RestoredWorkload, Snapshot, TaskRecord
+from dovetail.model.requests.terms import Terms
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.selection import Effect
 from dovetail.model.workloads.workload import Condition, Priority
@@ -145,26 +145,11 @@ def _restore_task(work: Work, record: TaskRecord) -> str | None:
     if record.state is TaskState.PENDING and record.attempt == 0:
         work.waiting.append(replica)
         return None
-    live = work.tasks[replica] = LiveTask(
-        state=record.state,
-        attempt=record.attempt,
-        node=record.node,
-        backend=record.backend,
-        reason=record.reason,
-        message=record.message,
-        exit_code=record.exit_code,
-        placed_at=record.placed_at,
-        started_at=record.started_at,
-        finished_at=record.finished_at,
-        failures=record.failures,
-        bind_failures=record.bind_failures,
-        devices=record.devices,
-        evicting=record.reason in TO_RUN_ELSEWHERE,
-    )
+    work.tasks[replica] = LiveTask.of_record(record, evicting=record.reason in TO_RUN_ELSEWHERE)
     if record.state is TaskState.PENDING:
         work.waiting.append(replica)
     work.holding += record.state.holds_node
     work.stopping += record.state is TaskState.STOPPING
     work.done += record.state.finished
     work.succeeded += record.state is TaskState.SUCCEEDED
-    return live.node if record.state.holds_node else None
+    return record.node if record.state.holds_node else None

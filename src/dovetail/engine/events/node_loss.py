@@ -15,8 +15,6 @@ from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.event import DomainFailed
 from dovetail.model.task import TaskState
 
-FAILED, SILENT = "node_failed", "node_silent"
-
 
 def rows_in(state: EngineState, level: str, name: str) -> list[int]:
     """Rows of the domain's nodes. For the level `node`: the node of that name."""
@@ -34,13 +32,13 @@ def domain_failed(state: EngineState, event: DomainFailed, now: float) -> list[C
     commands: list[Command] = []
     rows = rows_in(state, event.level, event.name)
     why = f": {event.reason}" if event.reason else ""
+    words = f"{event.level} {event.name} failed{why}"
     for row in rows:
         name = state.cluster.names[row]
         state.cluster.set_cordoned(name, True, f"failed with {event.level} {event.name}{why}")
         state.changes.nodes[name] = None
     for row in rows:
-        words = f"{event.level} {event.name} failed{why}"
-        commands += lose_tasks(state, row, FAILED, words, words, now)
+        commands += lose_tasks(state, row, "node_failed", words, words, now)
     return commands
 
 
@@ -91,4 +89,4 @@ def silence_due(state: EngineState, name: str, now: float) -> list[Command]:
         mark_silent(state, name, now)
         return []
     words = f"{name} has been silent for {now - state.recoveries.silent[name]:.0f} s"
-    return lose_tasks(state, row, SILENT, words, words, now)
+    return lose_tasks(state, row, "node_silent", words, words, now)

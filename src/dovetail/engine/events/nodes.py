@@ -1,20 +1,28 @@
-"""Handlers for node and backend events, and eviction by NoExecute taints."""
+"""Handlers for events of nodes, backends and the network, and eviction by NoExecute taints.
+
+Changes of the network mark every node as changed, since distances and domains may differ anywhere. Running tasks stay
+where they are.
+"""
 
 from dovetail.engine.events.node_loss import clear_silence, lose_tasks, mark_silent
 from dovetail.engine.lifecycle.moving import move_away
 from dovetail.engine.lifecycle.task_lifecycle import stop_task
 from dovetail.engine.reservations.reservations import forget_node, node_joined, refill
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.memory import DISTANCES, TOPOLOGY
 from dovetail.engine.state.timers import TimerKind
 from dovetail.model.command import Command
 from dovetail.model.event import (
     BackendHealthChanged,
+    DistancesCleared,
+    DistancesSet,
     NodeCordoned,
     NodeDrained,
     NodeHealthChanged,
     NodeJoined,
     NodeLeft,
     NodeObserved,
+    TopologySet,
 )
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
@@ -105,6 +113,36 @@ def backend_health(state: EngineState, event: BackendHealthChanged, now: float) 
     return []
 
 
+# --- the network ---------------------------------------------------------------------------------------------
+
+
+def topology_set(state: EngineState, event: TopologySet, now: float) -> list[Command]:  # noqa: ARG001
+    if event.topology != state.cluster.topology.definition:
+        state.cluster.set_topology(event.topology)
+        _network_changed(state, TOPOLOGY)
+    return []
+
+
+def distances_set(state: EngineState, event: DistancesSet, now: float) -> list[Command]:  # noqa: ARG001
+    for one, other, distance in event.pairs:
+        state.cluster.set_distance(one, other, distance)
+    if event.pairs:
+        _network_changed(state, DISTANCES)
+    return []
+
+
+def distances_cleared(state: EngineState, event: DistancesCleared, now: float) -> list[Command]:  # noqa: ARG001
+    if len(state.cluster.topology.distances):
+        state.cluster.clear_distances()
+        _network_changed(state, DISTANCES)
+    return []
+
+
+def _network_changed(state: EngineState, what: str) -> None:
+    state.changes.network[what] = None
+    state.wake.dirty_rows.update(state.cluster.rows.values())
+
+
 # --- NoExecute -----------------------------------------------------------------------------------------------
 
 
@@ -155,15 +193,13 @@ def _no_execute_taints(state: EngineState, row: int) -> list[Taint]:
 
 def _tolerated_s(shape: Shape, taints: list[Taint]) -> float | None:
     """How long it tolerates all of these taints. None: for ever."""
-    least: float | None = None
+    limits: list[float] = []
     for taint in taints:
         matching = [tolerance.seconds for tolerance in shape.tolerations if tolerance.tolerates(taint)]
         if not matching:
             return 0.0
-        limits = [seconds for seconds in matching if seconds is not None]
-        if limits:
-            least = min(limits) if least is None else min(least, *limits)
-    return least
+        limits += [seconds for seconds in matching if seconds is not None]
+    return min(limits, default=None)
 
 
 def _not_tolerated(taints: list[Taint]) -> str:

@@ -1,9 +1,11 @@
 """Handlers for what backends report about one attempt of a task. Stale and repeated reports change nothing."""
 
+from heapq import heappush
+
 from dovetail.engine.events.nodes import start_toleration_timer
 from dovetail.engine.lifecycle.pace import record_finished_task, record_lost_task
 from dovetail.engine.lifecycle.quarantine import placement_failed, placement_succeeded
-from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task, wait_again
+from dovetail.engine.lifecycle.task_lifecycle import end_task, requeue, retry_task
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.work import Work
@@ -107,6 +109,8 @@ def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Comma
 def retry_due(state: EngineState, task: TaskId, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
     """The backoff after a failure is over."""
     work = state.work.get(task.workload)
-    if work is not None and task.replica in work.delayed:
-        wait_again(state, work, task.replica)
+    if work is not None and work.delayed.pop(task.replica, None) is not None:
+        state.changes.notes[work.id] = None
+        heappush(work.waiting, task.replica)
+        requeue(state, work)
     return []

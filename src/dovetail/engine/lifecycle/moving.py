@@ -1,9 +1,9 @@
 """Moving a task from its node to another, with its capacity held on both sides until it has arrived.
 
 A move begins with one command (`Move`). The source keeps the task's capacity until the backend reports; the target's is
-reserved from the decision on (`Recoveries.keep`), and a restart remembers both. A backend that migrates live reports
+reserved from the decision on (`Recoveries.hold`), and a restart remembers both. A backend that migrates live reports
 `TaskMoved`, and the attempt continues on the target. For all others a move is stop and start: the backend reports the
-end of the attempt, and the next one is placed on the target (`recovery_moves.arrive`).
+end of the attempt, and the next one is placed on the target (`recovery.moves.place_arrivals`).
 
 Guarantees: nobody else is given the target's capacity meanwhile. A move whose target is lost or refuses the task ends
 like an eviction: the task is queued again. Leaves to others: which tasks should move, and where to.

@@ -106,14 +106,6 @@ def await_promotion(state: EngineState, work: Work, since: float) -> None:
         state.timers.set(TimerKind.PROMOTION, work.id, since + promotion.after)
 
 
-def wait_again(state: EngineState, work: Work, replica: int) -> None:
-    """The backoff after a failure is over."""
-    del work.delayed[replica]
-    state.changes.notes[work.id] = None
-    heappush(work.waiting, replica)
-    requeue(state, work)
-
-
 def requeue(state: EngineState, work: Work) -> None:
     """Its tasks have changed: queue the workload if any of them may start, else remove it from the queue."""
     if work.can_start:
@@ -137,9 +129,9 @@ def dequeue(state: EngineState, work: Work) -> None:
 
 
 def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
-    """The gang or group of the workload is complete or holds no node: what is left of a broken one gives its nodes back
-    and waits for the rest, and one that can never be complete again fails. Cancelled members are missed by the others,
-    which wait for somebody in their place."""
+    """Keep the rule that the gang or group of the workload is complete or holds no node: a broken one gives its nodes
+    back and waits for the missing tasks, and one that can never be complete again fails. The others wait for a
+    replacement of cancelled members."""
     group = work.group
     if group is None or work.terminal_reason:
         return []
@@ -151,7 +143,7 @@ def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
                 if not member.terminal_reason and not member.cancelled:
                     commands += fail_workload(state, member, "gang_failed", words, now)
             return commands
-        keeps_nodes = _is_recovering(state, work, group, now) if group.is_solo else _is_mending(state, group)
+        keeps_nodes = _is_recovering(state, work, group, now) if group.is_solo else _seeks_replacements(state, group)
         if group.firm and not keeps_nodes:
             commands += give_nodes_back(state, group)
     regroup(state, group)
@@ -160,8 +152,9 @@ def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
 
 def give_nodes_back(state: EngineState, group: Group, why: str = "") -> list[Command]:
     """Every task of a group that fell below its least stops, to start again with the others."""
-    group.mending = False
-    words = _too_few_words(group) + (f": {why}" if why else "")
+    group.seeks_replacements = False
+    name = "gang" if group.is_solo else f"group {group.name}"
+    words = f"its {name} fell below {group.least} tasks" + (f": {why}" if why else "")
     members = list(group.members.values())
     return [command for member in members for command in stop_all(state, member, words, evicting=True)]
 
@@ -170,11 +163,6 @@ def _failure_words(group: Group) -> str:
     if group.is_solo:
         return f"{group.lost} of {group.tasks} tasks failed, and the gang needs {group.least}"
     return f"{group.failed} of the {group.tasks} tasks of group {group.name} failed, and it needs {group.least}"
-
-
-def _too_few_words(group: Group) -> str:
-    name = "gang" if group.is_solo else f"group {group.name}"
-    return f"its {name} fell below {group.least} tasks"
 
 
 def _is_recovering(state: EngineState, work: Work, group: Group, now: float) -> bool:
@@ -193,15 +181,15 @@ def _is_recovering(state: EngineState, work: Work, group: Group, now: float) -> 
     return work.recovery is not None
 
 
-def _is_mending(state: EngineState, group: Group) -> bool:
+def _seeks_replacements(state: EngineState, group: Group) -> bool:
     """Does a group of several workloads keep its nodes? It does where it lost tasks with their nodes and others of its
     tasks can take their place: they are tried before anything else is given back (`group_placing`)."""
-    fresh = state.recoveries.newly_lost
-    if group.firm and state.settings.recovery.enabled and any(member in fresh for member in group.members):
-        group.mending = True
+    newly_lost = state.recoveries.newly_lost
+    if group.firm and state.settings.recovery.enabled and not newly_lost.keys().isdisjoint(group.members):
+        group.seeks_replacements = True
     if group.leader is None:
-        group.mending = False
-    return group.mending
+        group.seeks_replacements = False
+    return group.seeks_replacements
 
 
 def regroup(state: EngineState, group: Group) -> None:

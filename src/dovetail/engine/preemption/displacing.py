@@ -57,9 +57,8 @@ def displace(
         work.displacing = False
         work.failed_preemptions += 1
         if (again := work.failed_preemptions - _BAD_LUCK) > 0:
-            work.preemption_backoff_until = now + backoff_s(
-                state.settings.backoff, again, state.settings.seed, str(work.id)
-            )
+            pause_s = backoff_s(state.settings.backoff, again, state.settings.seed, str(work.id))
+            work.preemption_backoff_until = now + pause_s
             state.timers.set(TimerKind.PREEMPTION_PAUSE, work.id, work.preemption_backoff_until)
     kept = state.promises.withdraw(work.id)
     # Two workloads that claim the same capacity could take it from each other endlessly.
@@ -95,21 +94,12 @@ def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> Preemp
         return _cheapest(state, parts, now)
     if not work.terms.may_preempt:
         return None
-    request = state.asked(work.shape, work.identity)
-    pipeline = state.pipelines[work.shape.profile]
-    found = nominate(
-        state.cluster,
-        state.victim_table,
-        pipeline.evaluator,
-        request,
-        work.terms.priority or 0,
-        state.pod_budgets,
-        _coming(state, work),
-        None if request.non_local else pipeline.feasible_ignoring_capacity(request),
-    )
-    if found is None:
-        return None
-    return PreemptionPlan(found.victims, ((found.row, request.column),), FREE)
+    request, priority = state.asked(work.shape, work.identity), work.terms.priority or 0
+    pipeline, coming = state.pipelines[work.shape.profile], _coming(state, work)
+    candidates = None if request.non_local else pipeline.feasible_ignoring_capacity(request)
+    tables = state.cluster, state.victim_table, pipeline.evaluator
+    found = nominate(*tables, request, priority, state.pod_budgets, coming, candidates)
+    return None if found is None else PreemptionPlan(found.victims, ((found.row, request.column),), FREE)
 
 
 def _coming(state: EngineState, work: Work) -> NominatedPlacements:

@@ -24,6 +24,7 @@ from dovetail.model.command import Command
 from dovetail.model.requests.shape import Shape
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
+from dovetail.model.text.listing import first_of
 from dovetail.model.workloads.workload import Priority
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
@@ -82,15 +83,17 @@ def plan_preemption(
 
 
 def _find_victims(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
-    reclaim = _reclaimable(state, claim)
+    has_guarantees = state.router.queues.shared_out
+    asked = _amounts(claim.shape, claim.count)
+    reclaim = state.accounts.quotas.reclaimable_from(claim.queue, asked) if has_guarantees else set()
     if claim.rank > LAST_TO_PREEMPT and not reclaim:
         return None
     candidates = _candidates(state, claim, request, now)
     if not candidates.any():
         return None
-    kept = _guaranteed(state, claim)
+    kept = _guaranteed(state, claim) if has_guarantees else set()
     found = _search(state, claim, request, candidates, reclaim, kept, now)
-    while found is not None and (overdrawn := _overdrawn(state, claim, found.tasks, reclaim)):
+    while has_guarantees and found is not None and (overdrawn := _overdrawn(state, claim, found.tasks, reclaim)):
         kept |= overdrawn
         found = _search(state, claim, request, candidates, reclaim, kept, now)
     if found is None or found.tasks:
@@ -98,7 +101,7 @@ def _find_victims(state: EngineState, claim: PreemptionRequest, request: Request
     # No victims: tasks are stopping there already, or only a promise was in the way, or capacity was not the reason.
     rows = set(found.placements)
     going = any(is_being_cleared(state, row) for row in rows)
-    return found if going or any(_promised_on(state, rows, claim.work)) else None
+    return found if going or _promised_on(state, rows, claim.work) else None
 
 
 def _search(
@@ -125,8 +128,7 @@ def _search(
 
 
 def needs_trial(state: EngineState, request: Request) -> bool:
-    """Must a trial show that the tasks fit once the victims are gone? Amounts do not cover affinity rules or single
-    GPUs."""
+    """Must a trial show that the tasks fit once the victims are gone? Amounts do not cover affinity or single GPUs."""
     ask = request.shape.gpus
     return (
         request.non_local
@@ -141,27 +143,16 @@ def cheapest_victims(
 ) -> Victims | None:
     """The cheapest of the eligible tasks, given the present disruption budgets and gangs."""
     slack = {group.id: group.slack for group in state.groups.all() if not group.is_loose}
-    budgets = {id_: _budget(state.work[id_]) for id_ in state.budgeted}
+    budgets = {id_: max(0, state.work[id_].disruptions_left) for id_ in state.budgeted}
     blocked = _refused_until_trial(state, request)
     by_amounts = candidates if blocked is None else candidates & ~blocked
-    found = find_victims(
-        state.cluster,
-        by_amounts,
-        request.column,
-        count,
-        eligible,
-        now,
-        budgets,
-        slack,
-        state.stopping,
-        state.victim_table,
-    )
+    limits = (eligible, now, budgets, slack, state.stopping)
+    found = find_victims(state.cluster, by_amounts, request.column, count, *limits, state.victim_table)
     if blocked is None or count > 1 or (found is not None and not found.tasks):
         return found
     evaluator = state.pipelines[request.shape.profile].evaluator
     state.victim_table.refresh()
-    there = candidates & blocked
-    pool = VictimPool(state.victim_table, there, request.column, eligible, now, budgets, slack, state.stopping)
+    pool = VictimPool(state.victim_table, candidates & blocked, request.column, *limits)
     tried = TrialSearch(pool, evaluator, request, state.stopping).run()
     return min((one for one in (found, tried) if one is not None), key=lambda one: one.cost, default=None)
 
@@ -180,45 +171,35 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
         commands += stop_task(state, state.work[task.workload], task, why, evicting=True, word=PREEMPTING)
     state.changes.preempted += len(clearing.tasks)
     rows = {row for row, _ in clearing.kept}
-    for owner in list(_promised_on(state, rows, work.id)):
+    for owner in _promised_on(state, rows, work.id):
         state.promises.withdraw(owner)
         state.pending.enqueue(state.work[owner])
     if not any(is_being_cleared(state, row) for row in rows):
         state.wake.dirty_rows.update(rows)  # no victim to wait for
-    run_s = state.expected_s(work)
-    end = NEVER if run_s is None else now + run_s
+    end = state.expected_end(work, now)
     state.promises.make(work.id, Promise(work.name, now, end, clearing.kept, clearing=True))
     return commands
 
 
 def describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
     """`3 tasks: web.0, web.1 and 1 more`."""
-    names = [f"{state.work[task.workload].name}.{task.replica}" for task in tasks[:_NAMED]]
-    more = f" and {len(tasks) - _NAMED} more" if len(tasks) > _NAMED else ""
-    return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {', '.join(names)}{more}"
+    named = first_of(tasks, _NAMED, lambda task: f"{state.work[task.workload].name}.{task.replica}")
+    return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {named}"
 
 
 def _amounts(shape: Shape, count: int) -> Amounts:
     return {name: amount * count for name, amount in shape.amounts}
 
 
-def _reclaimable(state: EngineState, claim: PreemptionRequest) -> set[int]:
-    if not state.router.queues.shared_out:
-        return set()
-    return state.accounts.quotas.reclaimable_from(claim.queue, _amounts(claim.shape, claim.count))
-
-
 def _guaranteed(state: EngineState, claim: PreemptionRequest) -> set[int]:
     """Queues that use no more than their guarantee. Work that would borrow takes nothing from them, however urgent:
     they would only reclaim it."""
-    if not state.router.queues.shared_out:
-        return set()
     borrowed = state.accounts.quotas.borrowing.borrowed
     return {
         leaf
         for leaf in state.router.queues.leaves()
         for level, asked in _guarantees(state, claim.shape, leaf, claim.queue)
-        if not asked & borrowed(level).keys() and not _is_entitled(state, claim.queue, claim.shape, claim.count, leaf)
+        if not asked & borrowed(level).keys() and not _is_entitled(state, claim, leaf)
     }
 
 
@@ -226,8 +207,6 @@ def _overdrawn(
     state: EngineState, claim: PreemptionRequest, victims: tuple[TaskId, ...], reclaim: set[int]
 ) -> set[int]:
     """Queues that would lose so much that a victim is within its guarantee and would reclaim it."""
-    if not state.router.queues.shared_out:
-        return set()
     taken: dict[int, list[Amounts]] = {}
     for task in victims:
         work = state.work[task.workload]
@@ -237,7 +216,7 @@ def _overdrawn(
 
 
 def _is_too_much(state: EngineState, claim: PreemptionRequest, queue: int, taken: list[Amounts]) -> bool:
-    if _is_entitled(state, claim.queue, claim.shape, claim.count, queue):
+    if _is_entitled(state, claim, queue):
         return False
     for level, asked in _guarantees(state, claim.shape, queue, claim.queue):
         borrowed = state.accounts.quotas.borrowing.borrowed(level)
@@ -257,18 +236,14 @@ def _guarantees(state: EngineState, shape: Shape, queue: int, other: int) -> Ite
             yield level, guaranteed
 
 
-def _is_entitled(state: EngineState, queue: int, shape: Shape, count: int, over: int) -> bool:
-    """Would the queue, with so much more, stay within a guarantee that the other queue has no part in?"""
-    if not state.router.queues.shared_out:
-        return False
-    amounts, tree = _amounts(shape, count), state.router.queues
-    return any(
-        all(
-            state.accounts.usage.used(level).get(name, 0) + amounts[name] <= tree[level].guaranteed[name]
-            for name in asked
-        )
-        for level, asked in _guarantees(state, shape, queue, over)
-    )
+def _is_entitled(state: EngineState, claim: PreemptionRequest, over: int) -> bool:
+    """Would the queue of the claim stay within a guarantee that the other queue has no part in?"""
+    amounts, usage = _amounts(claim.shape, claim.count), state.accounts.usage
+    for level, asked in _guarantees(state, claim.shape, claim.queue, over):
+        used, guaranteed = usage.used(level), state.router.queues[level].guaranteed
+        if all(used.get(name, 0) + amounts[name] <= guaranteed[name] for name in asked):
+            return True
+    return False
 
 
 def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> B1:
@@ -281,11 +256,8 @@ def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, 
         if owner != claim.work and not _yields(state, state.work[owner], claim):
             found[[row for row, _ in promise.rows]] = False
     work = state.work.get(claim.work)
-    run_s = None if work is None else state.expected_s(work)
-    reserved = state.promises.rows_reserved(
-        "" if work is None else work.namespace, now, NEVER if run_s is None else now + run_s
-    )
-    found[sorted(reserved)] = False
+    namespace, end = ("", NEVER) if work is None else (work.namespace, state.expected_end(work, now))
+    found[sorted(state.promises.rows_reserved(namespace, now, end))] = False
     return found
 
 
@@ -309,12 +281,6 @@ def _yields(state: EngineState, owner: Work, claim: PreemptionRequest) -> bool:
     return not state.accounts.quotas.entitled(owner.queue, _amounts(owner.shape, max(1, owner.gang_short)))
 
 
-def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[int]:
+def _promised_on(state: EngineState, rows: set[int], but_to: int) -> list[int]:
     """Workloads, except `but_to`, that were promised capacity on any of the rows."""
-    found = {owner for row in rows for owner in state.promises.on_row(row)} - {but_to}
-    return iter(sorted(found))
-
-
-def _budget(work: Work) -> int:
-    unavailable = len(work.waiting) + len(work.delayed) + work.stopping
-    return max(0, work.terms.max_unavailable - unavailable)
+    return sorted({owner for row in rows for owner in state.promises.on_row(row)} - {but_to})

@@ -78,9 +78,7 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
 def can_be_placed(state: EngineState, task: TaskId) -> bool:
     """The task is pending, and the capacity held for it is free."""
     work, held = state.work.get(task.workload), state.recoveries.held[task]
-    if work is None or task.replica not in work.waiting or held.node not in state.cluster.rows:
-        return False
-    if work.terms.concurrency and work.holding >= work.terms.concurrency:
+    if work is None or task.replica not in work.waiting or work.at_limit or held.node not in state.cluster.rows:
         return False
     free = state.recoveries.free_on(state.cluster, held.node)[: len(held.column)]
     return bool(((free >= held.column) | (held.column == 0)).all())
@@ -94,8 +92,8 @@ def place_arrivals(state: EngineState, now: float) -> list[Command]:
             row = state.recoveries.release(state.cluster, task)
             assert row is not None
             state.changes.notes[work.id] = None
-            # Some of its own may still be where the gang is moving from: how they lie was looked at with the plan.
-            # Others may have used up what its queue may hold, too.
+            # Tasks of its gang may still be where the gang moves from, so the plan has checked the rules about them.
+            # Others may have used up the quota of its queue.
             fits = passes_filters(state, state.asked(shape_without_own_rules(work), work.identity), row)
             if not fits or over_quota(state, work, 1):
                 state.wake.dirty_rows.add(row)
@@ -128,10 +126,8 @@ def _explained(state: EngineState, work: Work, task: TaskId, row: int) -> Explan
     if recovery is not None and task.replica in recovery.lost:
         cause = f"replaces the task lost on {recovery.lost[task.replica]}"
     near = "" if recovery is None else recovery.proximity.get(task.replica, "")
-    notes = (f"{cause}: {near}" if near else cause,)
-    return Explanation(
-        Outcome.PLACED, f"placed on {node}", work.shape.profile, len(state.cluster.rows), (), notes=notes
-    )
+    notes, nodes = (f"{cause}: {near}" if near else cause,), len(state.cluster.rows)
+    return Explanation(Outcome.PLACED, f"placed on {node}", work.shape.profile, nodes, (), notes=notes)
 
 
 def _take(

@@ -126,7 +126,7 @@ def _commit(
         made += committer.close()
     group = parts[0].work.group
     if group is not None:
-        group.mending = False
+        group.seeks_replacements = False
         for work in group.members.values():  # the others may follow one by one
             state.pending.enqueue(work)
     return made

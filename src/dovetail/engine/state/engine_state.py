@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.network.domain_table import DomainTable
 from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.state import Cluster
@@ -20,13 +21,12 @@ from dovetail.engine.state.accounts import Accounts
 from dovetail.engine.state.change_log import ChangeLog
 from dovetail.engine.state.groups import Groups
 from dovetail.engine.state.learned import Learned
-from dovetail.engine.state.memory import Memory, Remembered
-from dovetail.engine.state.network_memory import network_parts
+from dovetail.engine.state.memory import Memory, Remembered, network_parts
 from dovetail.engine.state.pending_work import PendingWork
 from dovetail.engine.state.policies import Policies
 from dovetail.engine.state.recoveries import Recoveries
 from dovetail.engine.state.requests import RequestCache
-from dovetail.engine.state.terms import Terms, terms_of
+from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import Timers
 from dovetail.engine.state.wake_state import WakeState
 from dovetail.engine.state.work import Work
@@ -34,6 +34,7 @@ from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.requests.asks import AffinityRule
 from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.terms import Terms
 from dovetail.model.resources import CPU, GPU
 from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.workloads.workload import Workload
@@ -201,6 +202,11 @@ class EngineState:
             self.pending.arrived(work, work.submitted_at)
         self.pending.enqueue(work)
 
+    def expected_end(self, work: Work, start: float) -> float:
+        """When a task of it would end that starts then; NEVER if nothing is known."""
+        run_s = self.expected_s(work)
+        return NEVER if run_s is None else start + run_s
+
     # --- bookkeeping around placements -----------------------------------------------------------------------
 
     def charge(self, work: Work, times: int, now: float) -> None:
@@ -277,7 +283,7 @@ class EngineState:
         for pipeline in self._round_robin:
             if pipeline.cursor != self._recorded_cursors[pipeline.name]:
                 changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor
-        log.clear()
+        self.changes = ChangeLog()
         return changes
 
     def _take_work(self, changes: Changes, now: float) -> None:
@@ -316,7 +322,7 @@ class EngineState:
             work = self.work.get(id_)
             if work is not None and work.done == work.replicas:
                 self._drop(work)
-        self.changes.clear()
+        self.changes = ChangeLog()
         self.cluster.trim_log()
         return decisions
 

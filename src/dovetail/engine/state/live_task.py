@@ -1,13 +1,18 @@
 """One task of live work, as the engine holds it in memory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from dovetail.model.record import TaskRecord
 from dovetail.model.task import TaskId, TaskState
 
+_recorded = attrgetter(*[field.name for field in fields(TaskRecord) if field.name != "task"])
+
 
 @dataclass(slots=True)
 class LiveTask:
+    """First what is recorded, in the order of `TaskRecord`."""
+
     state: TaskState = TaskState.PENDING
     attempt: int = 0
     node: str | None = None
@@ -24,19 +29,8 @@ class LiveTask:
     evicting: bool = False  # STOPPING in order to run elsewhere, not to end
 
     def record(self, task: TaskId) -> TaskRecord:
-        return TaskRecord(
-            task=task,
-            state=self.state,
-            attempt=self.attempt,
-            node=self.node,
-            backend=self.backend,
-            reason=self.reason,
-            message=self.message,
-            exit_code=self.exit_code,
-            placed_at=self.placed_at,
-            started_at=self.started_at,
-            finished_at=self.finished_at,
-            failures=self.failures,
-            bind_failures=self.bind_failures,
-            devices=self.devices,
-        )
+        return TaskRecord(task, *_recorded(self))
+
+    @staticmethod
+    def of_record(record: TaskRecord, evicting: bool) -> "LiveTask":
+        return LiveTask(*_recorded(record), evicting=evicting)

@@ -13,12 +13,12 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from dovetail.constraints.programs.structure import text_of
-from dovetail.engine.state.terms import Terms
 from dovetail.model.policy import Adjustment, Policy
 from dovetail.model.record import PolicyRecord, PolicySwitch
 from dovetail.model.requests.asks import ConstraintAsk
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import affinity_rules_of, near_of, spread_of
+from dovetail.model.requests.terms import Terms
 from dovetail.model.workloads.constraint import ConstraintKind
 
 NEVER_EVALUATED = (-1, -1)

@@ -7,7 +7,7 @@ Guarantees: every held amount is returned exactly once. Decisions belong to `dov
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import Cluster
@@ -34,11 +34,8 @@ class Recovery:
         return {"since": self.since, "lost": {str(replica): node for replica, node in self.lost.items()}}
 
     @staticmethod
-    def from_json(found: dict[str, object]) -> "Recovery":
-        since, lost = found["since"], found["lost"]
-        assert isinstance(since, int | float)
-        assert isinstance(lost, dict)
-        return Recovery(float(since), {int(replica): str(node) for replica, node in lost.items()})
+    def from_json(found: dict[str, Any]) -> "Recovery":
+        return Recovery(found["since"], {int(replica): node for replica, node in found["lost"].items()})
 
 
 class HeldCapacity(NamedTuple):

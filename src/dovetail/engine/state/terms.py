@@ -6,13 +6,11 @@ from dovetail.constraints.programs.structure import text_of
 from dovetail.engine.settings import Router
 from dovetail.model.requests.asks import ConstraintAsk
 from dovetail.model.requests.shaping import shape_of
-from dovetail.model.requests.terms import Terms, terms_json
+from dovetail.model.requests.terms import Terms
 from dovetail.model.workloads.constraint import Constraint
 from dovetail.model.workloads.grouping import labels_of
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.registry import sees_image
-
-__all__ = ["Terms", "terms_json", "terms_of", "wants_of"]
 
 
 def terms_of(router: Router, spec: Workload) -> Terms:
