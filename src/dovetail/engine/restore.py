@@ -10,7 +10,6 @@ from heapq import heapify
 
 from dovetail.cluster.placements import Placement
 from dovetail.engine.events.workloads import set_timers
-from dovetail.engine.lifecycle.task_lifecycle import TO_RUN_ELSEWHERE
 from dovetail.engine.recovery.problem import missing
 from dovetail.engine.reservations import reservations
 from dovetail.engine.state.engine_state import EngineState
@@ -120,15 +119,10 @@ def _restore_work(
         work.recovery.planned = all(TaskId(work.id, replica) in state.recoveries.held for replica in missing(work))
     if work.holding:
         state.charge(work, work.holding, record.started_at or restored.submitted_at)
-    set_timers(state, work, restored.submitted_at + _promoted_for_s(state, restored, work))
+    promotion, promotions = state.settings.promotion, Priority(restored.priority).rank - work.rank
+    used_up_s = 0.0 if promotion is None else promotions * promotion.after
+    set_timers(state, work, restored.submitted_at + used_up_s)
     state.admit(work)
-
-
-def _promoted_for_s(state: EngineState, restored: RestoredWorkload, work: Work) -> float:
-    """The waiting time that its promotions have used up."""
-    promotion = state.settings.promotion
-    classes = Priority(restored.priority).rank - work.rank
-    return 0.0 if promotion is None else classes * promotion.after
 
 
 def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
@@ -145,7 +139,7 @@ def _restore_task(work: Work, record: TaskRecord) -> str | None:
     if record.state is TaskState.PENDING and record.attempt == 0:
         work.waiting.append(replica)
         return None
-    work.tasks[replica] = LiveTask.of_record(record, evicting=record.reason in TO_RUN_ELSEWHERE)
+    work.tasks[replica] = LiveTask.of_record(record)
     if record.state is TaskState.PENDING:
         work.waiting.append(replica)
     work.holding += record.state.holds_node

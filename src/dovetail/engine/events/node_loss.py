@@ -57,10 +57,10 @@ def lose_tasks(state: EngineState, row: int, word: str, reason: str, message: st
             assert live.backend is not None
             commands.append(Stop(task, name, live.backend, attempt_key(task, live.attempt), reason))
         state.release(work, task, now)
-        if live.state is TaskState.STOPPING and not live.evicting:
-            commands += end_task(state, work, task, TaskState.CANCELLED, "cancelled", reason, now)
+        if live.is_cancelled:
+            commands += end_task(state, task, TaskState.CANCELLED, "cancelled", reason, now)
         else:
-            commands += retry_task(state, work, task, word, message, now)
+            commands += retry_task(state, task, word, message, now)
     return commands
 
 

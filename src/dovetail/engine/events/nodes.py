@@ -92,7 +92,7 @@ def drained(state: EngineState, event: NodeDrained, now: float) -> list[Command]
     return [
         command
         for task in sorted(cluster.placements.by_row[row])
-        for command in move_away(state, state.work[task.workload], task, f"drained: {event.reason}", now)
+        for command in move_away(state, task, f"drained: {event.reason}", now)
     ]
 
 
@@ -156,7 +156,7 @@ def evict_intolerant(state: EngineState, row: int, now: float) -> list[Command]:
         if tolerated_s is None:
             state.timers.clear(TimerKind.EVICTION, task)
         elif tolerated_s <= 0:
-            commands += stop_task(state, work, task, _not_tolerated(taints), evicting=True)
+            commands += stop_task(state, task, _not_tolerated(taints))
         elif state.timers.at(TimerKind.EVICTION, task) is None:
             state.timers.set(TimerKind.EVICTION, task, now + tolerated_s)
     return commands
@@ -184,7 +184,7 @@ def eviction_due(state: EngineState, key: TaskId | str, now: float) -> list[Comm
     taints = _no_execute_taints(state, placement.row)
     if _tolerated_s(work.shape, taints) is None:
         return []
-    return stop_task(state, work, key, _not_tolerated(taints), evicting=True)
+    return stop_task(state, key, _not_tolerated(taints))
 
 
 def _no_execute_taints(state: EngineState, row: int) -> list[Taint]:

@@ -68,19 +68,18 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
         record_lost_task(state, live.node)
     state.release(work, event.task, now)
     live.exit_code = event.exit_code
-    stopped = live.state is TaskState.STOPPING and event.exit_code is None
     if event.exit_code == 0:
-        return end_task(state, work, event.task, TaskState.SUCCEEDED, "succeeded", "exit status 0", now)
-    if stopped and not live.evicting:
-        return end_task(state, work, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
-    if stopped:
-        return retry_task(state, work, event.task, _EVICTED.get(live.reason, "evicted"), live.message, now)
+        return end_task(state, event.task, TaskState.SUCCEEDED, "succeeded", "exit status 0", now)
+    if event.exit_code is None and live.is_cancelled:
+        return end_task(state, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
+    if event.exit_code is None and live.is_evicted:
+        return retry_task(state, event.task, _EVICTED.get(live.reason, "evicted"), live.message, now)
     if live.failures < work.terms.retries and not work.cancelled and not work.terminal_reason:
         live.failures += 1
         delay_s = backoff_s(state.settings.backoff, live.failures, state.settings.seed, str(event.task))
         message = f"{event.reason}; retry {live.failures} of {work.terms.retries} in {delay_s:.1f} s"
-        return retry_task(state, work, event.task, "failed", message, now, delay_s)
-    return end_task(state, work, event.task, TaskState.FAILED, "failed", event.reason, now)
+        return retry_task(state, event.task, "failed", message, now, delay_s)
+    return end_task(state, event.task, TaskState.FAILED, "failed", event.reason, now)
 
 
 #: The reason of a task that is pending again, by the reason it was stopped for.
@@ -96,14 +95,14 @@ def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Comma
     state.release(work, event.task, now)
     live.bind_failures += 1
     placement_failed(state, node, event.reason, now)
-    if live.state is TaskState.STOPPING and not live.evicting:
-        return end_task(state, work, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
+    if live.is_cancelled:
+        return end_task(state, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
     if live.bind_failures >= state.settings.max_bind_failures:
         message = f"{live.backend} refused it {live.bind_failures} times: {event.reason}"
-        return end_task(state, work, event.task, TaskState.FAILED, "bind_failed", message, now)
+        return end_task(state, event.task, TaskState.FAILED, "bind_failed", message, now)
     delay_s = backoff_s(state.settings.backoff, live.bind_failures, state.settings.seed, str(event.task))
     message = f"{event.reason}; tried again in {delay_s:.1f} s"
-    return retry_task(state, work, event.task, "bind_failed", message, now, delay_s)
+    return retry_task(state, event.task, "bind_failed", message, now, delay_s)
 
 
 def retry_due(state: EngineState, task: TaskId, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers

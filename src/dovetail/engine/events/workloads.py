@@ -4,9 +4,9 @@ Guarantees: a reported task that is already on a node counts there even if the n
 is sent for it. Its pending tasks are scheduled like any other.
 """
 
-from dovetail.engine.lifecycle.task_lifecycle import await_promotion, dequeue, fail_waiting, regroup, requeue, stop_all
+from dovetail.engine.lifecycle.task_lifecycle import await_promotion, dequeue, end_pending, regroup, requeue, stop_all
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.live_task import LiveTask
+from dovetail.engine.state.live_task import CANCELLING, LiveTask
 from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Group, Work
@@ -136,8 +136,9 @@ def cancel_asked(state: EngineState, event: CancelAsked, now: float) -> list[Com
     work.cancelled = True
     work.reason, work.message = "cancelled", event.reason
     state.changes.workloads[work.id] = None
-    commands = fail_waiting(state, work, "cancelled", event.reason, now, to=TaskState.CANCELLED)
-    return commands + stop_all(state, work, event.reason, evicting=False)
+    pending = [*work.waiting, *work.delayed]
+    commands = end_pending(state, work, pending, TaskState.CANCELLED, "cancelled", event.reason, now)
+    return commands + stop_all(state, work, event.reason, CANCELLING)
 
 
 def deadline_passed(state: EngineState, workload: int, now: float) -> list[Command]:
@@ -150,7 +151,7 @@ def deadline_passed(state: EngineState, workload: int, now: float) -> list[Comma
         return []
     why = f": {work.message}" if work.message else ""
     message = f"not placed within {work.terms.schedule_within_s:g} s{why}"
-    return fail_waiting(state, work, "timeout", message, now, only_new=True)
+    return end_pending(state, work, new, TaskState.FAILED, "timeout", message, now)
 
 
 def promoted(state: EngineState, workload: int, now: float) -> list[Command]:

@@ -48,9 +48,10 @@ class GangLayout:
         self._filtered = self._pipeline.evaluator.run_filters(request, self._view)
         self._own = [rule for rule in subject.shape.company if rule.weight is None and concerns(rule, subject.identity)]
         self._tiers = state.tiers.of(layout.levels)
-        self._copies = self._room()
+        #: float64[node]: how many of its tasks each node could take.
+        self.copies = self._copies()
         self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, subject.identity)
-        self._arranger = Arranger(self._tiers, self._copies, len(replicas), layout, self._links.allowed)
+        self._arranger = Arranger(self._tiers, self.copies, len(replicas), layout, self._links.allowed)
         self._rows: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def arranged(self) -> TrialResult:
@@ -65,8 +66,7 @@ class GangLayout:
             return TrialResult(self._choices(rows, tier, self._decided(ranking, tier, ranking.best)))
         return self._with_unknown(self._tried(tier))
 
-    def _room(self) -> F8:
-        """float64[node]: how many of its tasks each node could take."""
+    def _copies(self) -> F8:
         found = np.zeros(self._view.size)
         rows = np.flatnonzero(self._filtered.alive)
         if len(rows):
@@ -89,11 +89,6 @@ class GangLayout:
     # --- choosing --------------------------------------------------------------------------------------------
 
     @property
-    def copies(self) -> F8:
-        """float64[node]: how many of its tasks each node could take."""
-        return self._copies
-
-    @property
     def span(self) -> tuple[int, int]:
         """The widest tier that it may, and the narrowest that it should be placed in."""
         return self._arranger.widest, self._arranger.narrowest
@@ -110,7 +105,7 @@ class GangLayout:
 
         holding, count = self._arranger.holding(tier), len(self._replicas)
         exchange = all_reduce_s if talk.is_known else None
-        return Prospect(self._request, self._view, self._tiers, tier, self._copies, count, holding, exchange)
+        return Prospect(self._request, self._view, self._tiers, tier, self.copies, count, holding, exchange)
 
     def _ranking(self, tier: int) -> Ranking:
         return rank_domains(self._prospect(tier), self._strategy, self._state.router.strategies[BALANCED])
@@ -157,10 +152,8 @@ class GangLayout:
                 if not self._pipeline.evaluator.run_filters(request, here).counts[-1]:
                     only = replace(request, among=np.arange(cluster.width) == row)
                     return one_by_one(self._state, self._subject, only, [replica])
-                task = TaskId(self._subject.id, replica)
-                cluster.place(
-                    task, row, request.column, shape.service_key, identity=self._subject.identity, gpus=shape.gpus
-                )
+                task, identity = TaskId(self._subject.id, replica), self._subject.identity
+                cluster.place(task, row, request.column, shape.service_key, identity=identity, gpus=shape.gpus)
                 if request.promised is not None:
                     request = replace(request, promised=request.promised.without(row, request.column))
         return TrialResult(self._choices(rows, tier, notes))
@@ -186,18 +179,8 @@ class GangLayout:
             points = tuple([p if isinstance(p, float) else p[i] for p in columns])
             name = cluster.names[row]
             line = NodePoints(name, scored.total.item(i), points, cluster.resources.load.item(row))
-            explained[row] = Explanation(
-                *(
-                    Outcome.PLACED,
-                    f"placed on {name}",
-                    self._pipeline.name,
-                    len(cluster.rows),
-                    funnel,
-                    weights,
-                    (line,),
-                ),
-                notes=notes,
-            )
+            asked = (self._pipeline.name, len(cluster.rows), funnel, weights)
+            explained[row] = Explanation(Outcome.PLACED, f"placed on {name}", *asked, (line,), notes=notes)
         return [Choice(row, explained[row]) for row in rows]
 
     def _reached(self, rows: tuple[int, ...], tier: int) -> str:
@@ -224,7 +207,7 @@ class GangLayout:
         funnel, _ = self._pipeline.funnel_and_weights(self._filtered, self._request)
         reason = NO_DOMAIN
         if self._links.allowed is not None:
-            without = Arranger(self._tiers, self._copies, len(self._replicas), self._layout)
+            without = Arranger(self._tiers, self.copies, len(self._replicas), self._layout)
             if without.tier_reached() is not None:
                 reason, words = NO_BANDWIDTH, f"{words}: {self._links.too_narrow(self._arranger, self._named)}"
         step = FunnelStep(f"one {self._tiers[unfit.tier].level or 'layout'}", 0, reason)

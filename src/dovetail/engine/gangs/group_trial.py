@@ -43,10 +43,6 @@ class GroupTrial(NamedTuple):
     request: Callable[[], Request]
     victim_info: VictimInfo = NO_VICTIM_INFO
 
-    @property
-    def name(self) -> str:
-        return self.subject.identity.workload
-
 
 @dataclass(slots=True)
 class Tried:
@@ -83,14 +79,17 @@ def try_parts(state: EngineState, parts: list[GroupTrial], *, begun: bool) -> Tr
     if _are_alike(parts):
         subject = first.subject._replace(id=_TRIAL_WORKLOAD)
         found = try_subject(state, subject, first.request(), list(range(total)), begun)
-        return Tried([], found.refusal) if found.refusal is not None else Tried(_shared_out(found.choices, parts))
+        if found.refusal is not None:
+            return Tried([], found.refusal)
+        in_rank_order = iter(found.choices)
+        return Tried([[next(in_rank_order) for _ in part.replicas] for part in parts])
     layout = None if begun else layout_of(state, parts[0].subject)
     tried = _by_domain(state, parts, layout) if layout is not None else in_turn(state, parts, None, begun)
     if tried.refusal is not None and layout is None:
         tried = _exactly(state, parts, [_layout(state, part, Layout()).copies for part in parts], None) or tried
     if tried.refusal is not None:
-        part = parts[tried.refused]
-        words = f"{total} tasks must start together, and {part.name} has no place: {tried.refusal.message}"
+        name = parts[tried.refused].subject.identity.workload
+        words = f"{total} tasks must start together, and {name} has no place: {tried.refusal.message}"
         tried.refusal = replace(tried.refusal, message=words)
     return tried
 
@@ -116,10 +115,8 @@ def put(state: EngineState, part: GroupTrial, request: Request, choices: list[Ch
     shape = part.subject.shape
     for replica, choice in zip(part.replicas, choices, strict=True):
         assert choice.row is not None
-        slots = state.cluster.place(
-            *(TaskId(part.subject.id, replica), choice.row, request.column, shape.service_key, part.victim_info),
-            *(part.subject.identity, request.shape.gpus, choice.slots),
-        )
+        task, known_by = TaskId(part.subject.id, replica), (shape.service_key, part.victim_info, part.subject.identity)
+        slots = state.cluster.place(task, choice.row, request.column, *known_by, request.shape.gpus, choice.slots)
         found.append(replace(choice, slots=slots or None))
     return found
 
@@ -223,9 +220,3 @@ def _are_alike(parts: list[GroupTrial]) -> bool:
         and part.subject.identity.talks == first.identity.talks
         for part in parts[1:]
     )
-
-
-def _shared_out(choices: list[Choice], parts: list[GroupTrial]) -> list[list[Choice]]:
-    """Hand the choices to the parts in order of rank."""
-    rest = iter(choices)
-    return [[next(rest) for _ in part.replicas] for part in parts]

@@ -8,6 +8,7 @@ from heapq import heappush
 
 from dovetail.engine.backfill.backfilling import started
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.live_task import CANCELLING, EVICTING
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Group, QueuePlace, Work
@@ -15,48 +16,42 @@ from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition
 
-#: Reasons of STOPPING after which the task runs elsewhere; a restart recognises it by them.
-EVICTING, PREEMPTING, CANCELLING, MOVING = "evicting", "preempting", "cancelling", "moving"
-TO_RUN_ELSEWHERE = frozenset({EVICTING, PREEMPTING, MOVING})
 #: Why a task is pending that was moved for a recovery.
 MOVED = "moved"
 
 
-def stop_task(
-    state: EngineState, work: Work, task: TaskId, reason: str, *, evicting: bool, word: str = EVICTING
-) -> list[Command]:
-    """Tell the task to stop: to run elsewhere if `evicting`, else for good."""
+def stop_task(state: EngineState, task: TaskId, why: str, word: str = EVICTING) -> list[Command]:
+    """Tell the task to stop: for good if `word` is CANCELLING, else to run elsewhere."""
+    work = state.work[task.workload]
     live = work.task(task.replica)
     if live.state is TaskState.STOPPING:
-        if live.evicting and not evicting:  # an eviction becomes a cancellation, never the other way round
-            live.evicting, live.reason, live.message = False, CANCELLING, reason
+        if live.is_evicted and word == CANCELLING:  # an eviction becomes a cancellation, never the other way round
+            live.reason, live.message = CANCELLING, why
             state.changes.touch_task(task)
         return []
-    live.evicting = evicting
-    work.move(live, TaskState.STOPPING, word if evicting else CANCELLING, reason)
+    work.move(live, TaskState.STOPPING, word, why)
     state.stopping[task] = None
     state.changes.touch_task(task)
     if not work.can_start:  # the pending tasks of a gang wait for the ones that are stopping
         dequeue(state, work)
     assert live.node is not None
     assert live.backend is not None
-    return [Stop(task, live.node, live.backend, attempt_key(task, live.attempt), reason)]
+    return [Stop(task, live.node, live.backend, attempt_key(task, live.attempt), why)]
 
 
-def stop_all(state: EngineState, work: Work, reason: str, *, evicting: bool) -> list[Command]:
+def stop_all(state: EngineState, work: Work, why: str, word: str = EVICTING) -> list[Command]:
     """Stop every task of the workload that holds a node."""
     return [
         command
         for replica, live in list(work.tasks.items())
         if live.state.holds_node
-        for command in stop_task(state, work, TaskId(work.id, replica), reason, evicting=evicting)
+        for command in stop_task(state, TaskId(work.id, replica), why, word)
     ]
 
 
-def end_task(
-    state: EngineState, work: Work, task: TaskId, to: TaskState, reason: str, message: str, now: float
-) -> list[Command]:
+def end_task(state: EngineState, task: TaskId, to: TaskState, reason: str, message: str, now: float) -> list[Command]:
     """The task is finished, with or without success. A gang that can never be complete again fails with it."""
+    work = state.work[task.workload]
     live = work.task(task.replica)
     work.move(live, to, reason, message)
     live.finished_at = now
@@ -74,15 +69,15 @@ def end_task(
 
 
 def retry_task(
-    state: EngineState, work: Work, task: TaskId, reason: str, message: str, now: float, delay_s: float = 0.0
+    state: EngineState, task: TaskId, reason: str, message: str, now: float, delay_s: float = 0.0
 ) -> list[Command]:
     """The task is pending again, at once or after a delay."""
+    work = state.work[task.workload]
     live = work.task(task.replica)
     work.move(live, TaskState.PENDING, reason, message)
     live.node = live.backend = None
     live.devices = ()
     live.placed_at = live.started_at = None
-    live.evicting = False
     work.reason, work.message = reason, message
     state.changes.touch_task(task)
     state.timers.clear(TimerKind.EVICTION, task)
@@ -156,7 +151,7 @@ def give_nodes_back(state: EngineState, group: Group, why: str = "") -> list[Com
     name = "gang" if group.is_solo else f"group {group.name}"
     words = f"its {name} fell below {group.least} tasks" + (f": {why}" if why else "")
     members = list(group.members.values())
-    return [command for member in members for command in stop_all(state, member, words, evicting=True)]
+    return [command for member in members for command in stop_all(state, member, words)]
 
 
 def _failure_words(group: Group) -> str:
@@ -207,23 +202,17 @@ def fail_workload(state: EngineState, work: Work, reason: str, message: str, now
     """No task of it may start any more: pending ones fail, running ones are stopped."""
     work.terminal_reason = reason
     work.reason, work.message = reason, message
-    return fail_waiting(state, work, reason, message, now) + stop_all(state, work, message, evicting=False)
+    pending = [*work.waiting, *work.delayed]
+    commands = end_pending(state, work, pending, TaskState.FAILED, reason, message, now)
+    return commands + stop_all(state, work, message, CANCELLING)
 
 
-def fail_waiting(
-    state: EngineState,
-    work: Work,
-    reason: str,
-    message: str,
-    now: float,
-    to: TaskState = TaskState.FAILED,
-    only_new: bool = False,
+def end_pending(
+    state: EngineState, work: Work, pending: list[int], to: TaskState, reason: str, message: str, now: float
 ) -> list[Command]:
-    """End its pending tasks; with `only_new` those that never had a node."""
-    replicas = sorted([*work.waiting, *work.delayed])
-    chosen = [replica for replica in replicas if not only_new or not work.task(replica).attempt]
-    kept = set(replicas) - set(chosen)
-    work.waiting = sorted(kept - set(work.delayed))  # sorted is a heap
+    """End these of its pending tasks."""
+    chosen = sorted(pending)
+    work.waiting = sorted(set(work.waiting).difference(chosen))  # sorted is a heap
     for replica in chosen:
         if work.delayed.pop(replica, None) is not None:
             state.timers.clear(TimerKind.RETRY, TaskId(work.id, replica))
@@ -231,7 +220,7 @@ def fail_waiting(
     dequeue(state, work)
     commands: list[Command] = []
     for replica in chosen:
-        commands += end_task(state, work, TaskId(work.id, replica), to, reason, message, now)
+        commands += end_task(state, TaskId(work.id, replica), to, reason, message, now)
     return commands
 
 

@@ -16,9 +16,10 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.views.view import View
 from dovetail.engine.backfill.clearing import is_being_cleared
-from dovetail.engine.lifecycle.task_lifecycle import PREEMPTING, stop_task
+from dovetail.engine.lifecycle.task_lifecycle import stop_task
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.live_task import PREEMPTING
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command
 from dovetail.model.requests.shape import Shape
@@ -83,7 +84,7 @@ def plan_preemption(
 
 
 def _find_victims(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
-    has_guarantees = state.router.queues.shared_out
+    has_guarantees = bool(state.router.queues.shared_out)
     asked = _amounts(claim.shape, claim.count)
     reclaim = state.accounts.quotas.reclaimable_from(claim.queue, asked) if has_guarantees else set()
     if claim.rank > LAST_TO_PREEMPT and not reclaim:
@@ -91,40 +92,28 @@ def _find_victims(state: EngineState, claim: PreemptionRequest, request: Request
     candidates = _candidates(state, claim, request, now)
     if not candidates.any():
         return None
-    kept = _guaranteed(state, claim) if has_guarantees else set()
-    found = _search(state, claim, request, candidates, reclaim, kept, now)
-    while has_guarantees and found is not None and (overdrawn := _overdrawn(state, claim, found.tasks, reclaim)):
-        kept |= overdrawn
-        found = _search(state, claim, request, candidates, reclaim, kept, now)
-    if found is None or found.tasks:
-        return found
-    # No victims: tasks are stopping there already, or only a promise was in the way, or capacity was not the reason.
-    rows = set(found.placements)
-    going = any(is_being_cleared(state, row) for row in rows)
-    return found if going or _promised_on(state, rows, claim.work) else None
-
-
-def _search(
-    state: EngineState,
-    claim: PreemptionRequest,
-    request: Request,
-    candidates: B1,
-    reclaim: set[int],
-    kept: set[int],
-    now: float,
-) -> Victims | None:
-    back, spared = (np.array(sorted(codes), dtype=np.int64) for codes in (reclaim, kept))
+    spared = _guaranteed(state, claim) if has_guarantees else set()
 
     def eligible(victim_table: VictimArrays) -> B1:
-        lower: B1 = (victim_table.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
-        if len(spared):
-            lower &= ~np.isin(victim_table.queue, spared)
-        if len(back):
-            lower |= np.isin(victim_table.queue, back)
-        lower &= victim_table.group != claim.work  # its own tasks may have been placed with a lower priority
-        return lower & victim_table.preemptible
+        found: B1 = (victim_table.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
+        if spared:
+            found &= ~np.isin(victim_table.queue, sorted(spared))
+        if reclaim:
+            found |= np.isin(victim_table.queue, sorted(reclaim))
+        found &= victim_table.group != claim.work  # its own tasks may have been placed with a lower priority
+        return found & victim_table.preemptible
 
-    return cheapest_victims(state, candidates, request, claim.count, eligible, now)
+    while True:
+        victims = cheapest_victims(state, candidates, request, claim.count, eligible, now)
+        if victims is None or not has_guarantees or not (overdrawn := _overdrawn(state, claim, victims.tasks, reclaim)):
+            break
+        spared |= overdrawn
+    if victims is None or victims.tasks:
+        return victims
+    # No victims: tasks are stopping there already, or only a promise was in the way, or capacity was not the reason.
+    rows = set(victims.placements)
+    going = any(is_being_cleared(state, row) for row in rows)
+    return victims if going or _promised_on(state, rows, claim.work) else None
 
 
 def needs_trial(state: EngineState, request: Request) -> bool:
@@ -168,7 +157,7 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
     commands: list[Command] = []
     why = f"preempted by {work.name} (workload {work.id})"
     for task in clearing.tasks:
-        commands += stop_task(state, state.work[task.workload], task, why, evicting=True, word=PREEMPTING)
+        commands += stop_task(state, task, why, PREEMPTING)
     state.changes.preempted += len(clearing.tasks)
     rows = {row for row, _ in clearing.kept}
     for owner in _promised_on(state, rows, work.id):

@@ -46,7 +46,7 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
     for movable, row in plan.moves.items():
         task = case.movables[movable]
         work = state.work[task.workload]
-        commands += move_task(state, work, task, row, f"makes way for {gang_names}")
+        commands += move_task(state, task, row, f"makes way for {gang_names}")
         moved.append(f"{work.name}.{task.replica}")
     for work, replicas, before_rows, places in restored_gangs(case, plan):
         recovery = work.recovery
@@ -59,10 +59,10 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
             others = [row for other, row in zip(replicas, places, strict=True) if other != replica]
             recovery.proximity[replica] = describe_proximity(state, work, after, others)
             if before == LOST:
-                hold_target(state, work, task, cluster.names[after])
+                hold_target(state, task, cluster.names[after])
             else:
                 own += 1
-                commands += move_task(state, work, task, after, "moves with its gang")
+                commands += move_task(state, task, after, "moves with its gang")
         recovery.planned, recovery.moved = True, own + len(moved)
         recovery.moves_text = (f"; moved {first_names(moved)} away" if moved else "") + (
             f"; {own} of its own moved" if own else ""

@@ -36,7 +36,7 @@ class Case:
 
 def missing(work: Work) -> list[int]:
     """Replicas that need a node to complete the gang: lost ones first, then others that wait or are stopping."""
-    stopping = [replica for replica, live in work.tasks.items() if live.state is TaskState.STOPPING and live.evicting]
+    stopping = [replica for replica, live in work.tasks.items() if live.is_evicted]
     lost = work.recovery.lost if work.recovery is not None else {}
     waiting = sorted([*work.waiting, *stopping], key=lambda replica: (replica not in lost, replica))
     return sorted(waiting[: work.gang_short])

@@ -105,7 +105,7 @@ def keep_nodes(state: EngineState, work: Work, why: str, now: float, at_least_s:
     if now >= until:
         return give_up(state, work, why)
     message = f"{describe_losses(work)}: keeps its nodes for {until - now:.0f} s, in case a replacement fits"
-    if work.reason != RECOVERING or work.recovery is None:
+    if work.reason != RECOVERING:
         record_note(state, work, "holding", f"gang {work.name} {message}")
     work.reason, work.message = RECOVERING, message
     state.changes.workloads[work.id] = None

@@ -12,7 +12,7 @@ from dovetail.engine.backfill.backfilling import wake_heads
 from dovetail.engine.backfill.clearing import waits_for_victims
 from dovetail.engine.scheduling.watches import rows_to_wake
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass, Watch
+from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass
 from dovetail.engine.state.work import Work
 from dovetail.model.requests.shape import Shape
 from dovetail.placement.contract import Request
@@ -35,9 +35,12 @@ def wake_parked(state: EngineState) -> None:
         elsewhere = _unpromised(state, changed)
         wake_heads(state, set(rows.tolist()), elsewhere.may_fit_one_of if len(elsewhere.rows) else None)
     for class_ in list(waiting.parked):
-        watch = state.wake.watches.get(class_)
-        free_rows = changed if watch is None else _watched_rows(state, watch, changed)
-        if free_rows is not None and len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, class_))):
+        watch, free_rows = state.wake.watches.get(class_), changed
+        if watch is not None:
+            watched = rows_to_wake(state, watch, rows)
+            if len(watched) != len(rows):
+                free_rows = _FreeRows(state, watched)
+        if len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, class_))):
             wake_next(state, class_)
     if len(state.wake.watches) > len(waiting.parked):
         state.wake.watches = {class_: watch for class_, watch in state.wake.watches.items() if class_ in waiting.parked}
@@ -60,11 +63,6 @@ def _asked(state: EngineState, class_: EquivalenceClass) -> list[Request]:
     group = None if first is None else state.work[first].group
     shapes = (class_.shape,) if group is None else {work.shape: None for work in group.members.values()}
     return [state.request(shape) for shape in shapes]
-
-
-def _watched_rows(state: EngineState, watch: Watch, changed: "_FreeRows") -> "_FreeRows | None":
-    rows = rows_to_wake(state, watch, changed.rows)
-    return None if rows is None else changed if len(rows) == len(changed.rows) else _FreeRows(state, rows)
 
 
 def wake_next(state: EngineState, class_: EquivalenceClass | QuotaClass | None) -> None:

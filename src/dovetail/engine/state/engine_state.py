@@ -274,8 +274,9 @@ class EngineState:
                 changes.reservations.append(self.reservations[id_])
             else:
                 changes.reservations_gone.append(id_)
-        changes.recoveries = self.recoveries.take_notes()
-        changes.policies, changes.switches = self.policies.take_records()
+        changes.recoveries, self.recoveries.notes = self.recoveries.notes, []
+        changes.policies, self.policies.records = self.policies.records, []
+        changes.switches, self.policies.switches = self.policies.switches, []
         if (adjusted := self.policies.take_memory()) is not None:
             changes.memory["policies"] = adjusted
         for name in log.network:

@@ -228,11 +228,6 @@ class Policies:
 
     # --- persistence -----------------------------------------------------------------------------------------
 
-    def take_records(self) -> tuple[list[PolicyRecord], list[PolicySwitch]]:
-        taken = (self.records, self.switches)
-        self.records, self.switches = [], []
-        return taken
-
     def take_memory(self) -> str | None:
         """The active adjustments, if they changed since the last call: hysteresis must survive a crash."""
         if not self._unwritten:

@@ -66,8 +66,6 @@ class Recoveries:
         """A task lost its node. Call this before the task is retried."""
         self.newly_lost.setdefault(task.workload, {})[task.replica] = node
 
-    # --- capacity ------------------------------------------------------------------------------------------------
-
     def hold(
         self, cluster: Cluster, task: TaskId, node: str, column: F8, explanation: Explanation | None = None
     ) -> None:
@@ -104,13 +102,7 @@ class Recoveries:
         self.spares.pop(name, None)
         self.silent.pop(name, None)
 
-    # --- counting --------------------------------------------------------------------------------------------
-
     def recent_moves(self, now: float) -> int:
         while self.moves and self.moves[0] <= now - _MINUTE_S:
             self.moves.popleft()
         return len(self.moves)
-
-    def take_notes(self) -> list[RecoveryNote]:
-        found, self.notes = self.notes, []
-        return found

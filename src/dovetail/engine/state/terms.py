@@ -25,7 +25,7 @@ def terms_of(router: Router, spec: Workload) -> Terms:
         retries=spec.retries,
         queue=spec.queue,
         user=spec.user,
-        tenant=router.tenant(spec),
+        tenant=router.fair.tenant_of(spec.namespace, spec.user, spec.labels),
         run_s=spec.deadline.run_for,
         schedule_within_s=spec.deadline.schedule_within,
         gang_min=0 if spec.gang is None or spec.gang.group is not None else spec.gang.min,
