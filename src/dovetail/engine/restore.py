@@ -108,7 +108,8 @@ def _restore_work(
             column = state.request(shape).column
             state.recoveries.hold(state.cluster, TaskId(work.id, int(replica)), node, column)
     if "recovery" in notes and terms.gang_min:
-        work.recovery = Recovery.from_json(notes["recovery"])
+        since, lost = notes["recovery"]["since"], notes["recovery"]["lost"]
+        work.recovery = Recovery(since, {int(replica): node for replica, node in lost.items()})
         state.recoveries.broken_gangs[work.id] = None
     work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
     for replica, at in work.delayed.items():

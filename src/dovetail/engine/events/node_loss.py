@@ -7,7 +7,7 @@ failed stays cordoned until a user uncordons it.
 import numpy as np
 
 from dovetail.cluster.network.domains import SINGLE, level_column
-from dovetail.engine.lifecycle.pace import record_lost_task
+from dovetail.engine.lifecycle.node_outcomes import record_lost_task
 from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.timers import TimerKind
@@ -62,9 +62,6 @@ def lose_tasks(state: EngineState, row: int, word: str, reason: str, message: st
         else:
             commands += retry_task(state, task, word, message, now)
     return commands
-
-
-# --- silence -------------------------------------------------------------------------------------------------
 
 
 def mark_silent(state: EngineState, name: str, now: float) -> None:

@@ -11,25 +11,14 @@ from dovetail.engine.reservations.reservations import forget_node, node_joined, 
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.memory import DISTANCES, TOPOLOGY
 from dovetail.engine.state.timers import TimerKind
+from dovetail.model import event as events
 from dovetail.model.command import Command
-from dovetail.model.event import (
-    BackendHealthChanged,
-    DistancesCleared,
-    DistancesSet,
-    NodeCordoned,
-    NodeDrained,
-    NodeHealthChanged,
-    NodeJoined,
-    NodeLeft,
-    NodeObserved,
-    TopologySet,
-)
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.selection import Effect, Taint
 
 
-def joined(state: EngineState, event: NodeJoined, now: float) -> list[Command]:
+def joined(state: EngineState, event: events.NodeJoined, now: float) -> list[Command]:
     row = state.cluster.join(event.node)
     clear_silence(state, event.node.name)
     _changed(state, event.node.name, row)
@@ -42,7 +31,7 @@ def _changed(state: EngineState, name: str, row: int) -> None:
     state.wake.dirty_rows.add(row)
 
 
-def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
+def left(state: EngineState, event: events.NodeLeft, now: float) -> list[Command]:
     cluster = state.cluster
     row = cluster.rows.get(event.name)
     if row is None:
@@ -62,7 +51,7 @@ def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
     return commands
 
 
-def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Command]:
+def health(state: EngineState, event: events.NodeHealthChanged, now: float) -> list[Command]:
     row = state.cluster.rows.get(event.name)
     if row is not None and bool(state.cluster.online[row]) != event.online:
         state.cluster.set_online(event.name, event.online, event.reason)
@@ -74,7 +63,7 @@ def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Com
     return []
 
 
-def cordoned(state: EngineState, event: NodeCordoned, now: float) -> list[Command]:  # noqa: ARG001
+def cordoned(state: EngineState, event: events.NodeCordoned, now: float) -> list[Command]:  # noqa: ARG001
     row = state.cluster.rows.get(event.name)
     if row is not None:
         state.cluster.set_cordoned(event.name, event.cordoned, event.reason)
@@ -82,12 +71,12 @@ def cordoned(state: EngineState, event: NodeCordoned, now: float) -> list[Comman
     return []
 
 
-def drained(state: EngineState, event: NodeDrained, now: float) -> list[Command]:
+def drained(state: EngineState, event: events.NodeDrained, now: float) -> list[Command]:
     cluster = state.cluster
     row = cluster.rows.get(event.name)
     if row is None:
         return []
-    cordoned(state, NodeCordoned(event.name, True, event.reason), now)
+    cordoned(state, events.NodeCordoned(event.name, True, event.reason), now)
     cluster.drained.add(event.name)
     return [
         command
@@ -96,7 +85,7 @@ def drained(state: EngineState, event: NodeDrained, now: float) -> list[Command]
     ]
 
 
-def observed(state: EngineState, event: NodeObserved, now: float) -> list[Command]:
+def observed(state: EngineState, event: events.NodeObserved, now: float) -> list[Command]:
     row = state.cluster.rows.get(event.name)
     if row is not None:
         state.cluster.observe(event.name, event.used, now)
@@ -104,7 +93,7 @@ def observed(state: EngineState, event: NodeObserved, now: float) -> list[Comman
     return []
 
 
-def backend_health(state: EngineState, event: BackendHealthChanged, now: float) -> list[Command]:  # noqa: ARG001
+def backend_health(state: EngineState, event: events.BackendHealthChanged, now: float) -> list[Command]:  # noqa: ARG001
     cluster = state.cluster
     cluster.set_backend_available(event.backend, event.available)
     if event.available:
@@ -116,14 +105,14 @@ def backend_health(state: EngineState, event: BackendHealthChanged, now: float) 
 # --- the network ---------------------------------------------------------------------------------------------
 
 
-def topology_set(state: EngineState, event: TopologySet, now: float) -> list[Command]:  # noqa: ARG001
+def topology_set(state: EngineState, event: events.TopologySet, now: float) -> list[Command]:  # noqa: ARG001
     if event.topology != state.cluster.topology.definition:
         state.cluster.set_topology(event.topology)
         _network_changed(state, TOPOLOGY)
     return []
 
 
-def distances_set(state: EngineState, event: DistancesSet, now: float) -> list[Command]:  # noqa: ARG001
+def distances_set(state: EngineState, event: events.DistancesSet, now: float) -> list[Command]:  # noqa: ARG001
     for one, other, distance in event.pairs:
         state.cluster.set_distance(one, other, distance)
     if event.pairs:
@@ -131,7 +120,7 @@ def distances_set(state: EngineState, event: DistancesSet, now: float) -> list[C
     return []
 
 
-def distances_cleared(state: EngineState, event: DistancesCleared, now: float) -> list[Command]:  # noqa: ARG001
+def distances_cleared(state: EngineState, event: events.DistancesCleared, now: float) -> list[Command]:  # noqa: ARG001
     if len(state.cluster.topology.distances):
         state.cluster.clear_distances()
         _network_changed(state, DISTANCES)

@@ -3,8 +3,12 @@
 from heapq import heappush
 
 from dovetail.engine.events.nodes import start_toleration_timer
-from dovetail.engine.lifecycle.pace import record_finished_task, record_lost_task
-from dovetail.engine.lifecycle.quarantine import placement_failed, placement_succeeded
+from dovetail.engine.lifecycle.node_outcomes import (
+    placement_failed,
+    placement_succeeded,
+    record_finished_task,
+    record_lost_task,
+)
 from dovetail.engine.lifecycle.task_lifecycle import end_task, requeue, retry_task
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
@@ -55,8 +59,8 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
     if not found:
         return []
     work, live = found
+    assert live.node is not None
     if event.exit_code is not None:  # None: stopped or lost, which says nothing about outcome and run time
-        assert live.node is not None
         state.count_outcome(live.node, event.exit_code == 0)
         began = live.started_at if live.started_at is not None else live.placed_at
         if began is not None:
@@ -64,7 +68,6 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
             if event.exit_code == 0:
                 record_finished_task(state, work, event.task, live.node, now - began)
     elif live.state is not TaskState.STOPPING:
-        assert live.node is not None
         record_lost_task(state, live.node)
     state.release(work, event.task, now)
     live.exit_code = event.exit_code

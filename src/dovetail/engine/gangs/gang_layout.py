@@ -5,22 +5,26 @@ depend on each other in other ways too (spread, anti-affinity within a rack, an 
 with enough capacity are tried, the best first, up to a limit; with slices, one arrangement in each.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.network.domains import SINGLE, level_column
+from dovetail.cluster.network.uplinks import unlimited_levels
 from dovetail.cluster.selector_counts import concerns, selects
+from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.communication import add_notes
-from dovetail.engine.gangs.gang_bandwidth import GangBandwidth
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialResult, TrialSubject, one_by_one
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
 from dovetail.model.requests.asks import AffinityRule, Layout, Relation
+from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
+from dovetail.model.text.quantity import format_bandwidth
 from dovetail.model.workloads.affinity import HOST
 from dovetail.placement.contract import CopyEffect, Request
 from dovetail.placement.filters.bandwidth import NO_BANDWIDTH
@@ -28,7 +32,8 @@ from dovetail.placement.gangs.arranger import Arranger
 from dovetail.placement.gangs.domain_choice import Ranking, judge, rank_domains
 from dovetail.placement.gangs.domain_features import Prospect
 from dovetail.placement.gangs.strategies import BALANCED
-from dovetail.placement.gangs.tiers import EVERYWHERE
+from dovetail.placement.gangs.tiers import EVERYWHERE, Tiers
+from dovetail.placement.gangs.uplink_capacity import UplinkCapacity
 from dovetail.placement.pipeline.pipeline import Choice
 
 NO_DOMAIN = "no_domain_fits"
@@ -50,7 +55,7 @@ class GangLayout:
         self._tiers = state.tiers.of(layout.levels)
         #: float64[node]: how many of its tasks each node could take.
         self.copies = self._copies()
-        self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, subject.identity)
+        self._links = _GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, subject.identity)
         self._arranger = Arranger(self._tiers, self.copies, len(replicas), layout, self._links.allowed)
         self._rows: dict[tuple[int, int], tuple[int, ...]] = {}
 
@@ -190,7 +195,7 @@ class GangLayout:
         words = f"{count} tasks together in {where}, on {hosts} node{'' if hosts == 1 else 's'}"
         if tier < self._arranger.narrowest:
             _, most = self._arranger.most(tier + 1)
-            words += f"; the largest {self._tiers[tier + 1].level} has room for {most}"
+            words += f"; the largest {self._tiers[tier + 1].level} has space for {most}"
         return words
 
     def _refusal(self) -> Explanation:
@@ -198,12 +203,12 @@ class GangLayout:
         slices = [f"every {size} in one {level}" for size, level in self._layout.slices]
         how = "".join(f", {words}" for words in slices)
         if unfit.tier == 0:
-            words = f"{len(self._replicas)} tasks must start together{how}; there is room for {unfit.most}"
+            words = f"{len(self._replicas)} tasks must start together{how}; there is space for {unfit.most}"
         else:
             level = self._tiers[unfit.tier].level
             largest = self._named(unfit.tier, unfit.domain)
             words = f"{len(self._replicas)} tasks must start together in one {level}{how}; the largest, {largest}, "
-            words += f"has room for {unfit.most}"
+            words += f"has space for {unfit.most}"
         funnel, _ = self._pipeline.funnel_and_weights(self._filtered, self._request)
         reason = NO_DOMAIN
         if self._links.allowed is not None:
@@ -241,3 +246,50 @@ def _alone_on_host(rule: AffinityRule) -> bool:
 
 def _together(rule: AffinityRule) -> bool:
     return rule.relation is Relation.NEAR and rule.distance is None
+
+
+class _GangBandwidth:
+    """The bandwidth it needs between its tasks: how many tasks each domain's uplinks allow, and messages about it.
+
+    It applies where all tasks are placed together (`placement.gangs.uplink_capacity`). Tasks that join others of their
+    gang or group are checked one by one instead (`placement.filters.bandwidth`).
+    """
+
+    def __init__(self, cluster: Cluster, tiers: Tiers, mbps: int, identity: TaskIdentity) -> None:
+        self._cluster, self._tiers, self._mbps = cluster, tiers, mbps
+        begun = bool(mbps) and len(cluster.placements.flows.members(identity.gang).rows) > 0
+        self._uplinks = UplinkCapacity(cluster, tiers, mbps) if mbps and not begun else None
+
+    @property
+    def allowed(self) -> Sequence[F8] | None:
+        """For the arranger; None where links set no limit, or tasks of the gang have nodes already."""
+        return self._uplinks.tasks if self._uplinks is not None and self._uplinks.sets_limits else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Does the arrangement by itself stay within what the links carry?"""
+        return not self._mbps or (self._uplinks is not None and self._uplinks.is_whole)
+
+    def too_narrow(self, arranger: Arranger, named: Callable[[int, int], str]) -> str:
+        """For a gang that would fit if links carried more: the uplink that keeps most of it out of the domain with most
+        capacity. `named`: the name of a domain of a tier."""
+        if self._uplinks is None:
+            return ""
+        unfit = arranger.unfit()
+        tightest = arranger.tightest_uplink(unfit.tier, unfit.domain)
+        asked = f"each needs {format_bandwidth(self._mbps)} to the others"
+        if tightest is None:
+            return asked
+        tier, domain = tightest
+        left, tasks = int(self._uplinks.left_mbps[tier][domain]), int(self._uplinks.tasks[tier][domain])
+        enough = f"enough for {tasks} task{'' if tasks == 1 else 's'} there"
+        where = f"across {self._tiers[tier].level} uplinks"
+        return f"{asked} {where}, and {named(tier, domain)} has {format_bandwidth(left)} left, {enough}"
+
+    def unlimited(self) -> tuple[str, ...]:
+        """Levels whose link capacity the topology does not state: bandwidth is not checked there."""
+        levels = unlimited_levels(self._cluster) if self._mbps else []
+        if not levels:
+            return ()
+        named = " and ".join(filter(None, (", ".join(levels[:-1]), levels[-1])))
+        return (f"bandwidth sets no limit across {named} uplinks: the topology does not say what they carry",)

@@ -9,6 +9,7 @@ parts.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from dovetail.engine.gangs.gang_trial import layout_of, try_subject
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.work import GroupPart, Work
+from dovetail.engine.state.work import GroupPart
 from dovetail.model.reason import Explanation
 from dovetail.model.requests.asks import Layout
 from dovetail.model.requests.shape import Shape
@@ -56,17 +57,13 @@ class Tried:
 def attempts(
     state: EngineState, parts: list[GroupPart], now: float, shapes: Sequence[Shape] | None = None
 ) -> list[GroupTrial]:
-    """`shapes`: of each part, where they are tried with fewer wishes than they have."""
-
-    def attempt(work: Work, replicas: list[int], shape: Shape) -> GroupTrial:
-        def request() -> Request:
-            return request_of(state, work, now, shape)
-
+    """`shapes`: of each part, where they are tried with fewer preferences than they have."""
+    found = []
+    for (work, replicas), shape in zip(parts, shapes or [part.work.shape for part in parts], strict=True):
         victim_info = state.victim_info(work, now) if len(parts) > 1 else NO_VICTIM_INFO  # only other parts see it
-        return GroupTrial(TrialSubject(work.id, shape, work.identity), replicas, request, victim_info)
-
-    each = shapes or [part.work.shape for part in parts]
-    return [attempt(part.work, part.replicas, shape) for part, shape in zip(parts, each, strict=True)]
+        request = partial(request_of, state, work, now, shape)
+        found.append(GroupTrial(TrialSubject(work.id, shape, work.identity), replicas, request, victim_info))
+    return found
 
 
 def try_parts(state: EngineState, parts: list[GroupTrial], *, begun: bool) -> Tried:
@@ -178,7 +175,7 @@ def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], amon
     free = cluster.resources.free[:, : cluster.width]
     columns = [cluster.resources.vector(dict(part.subject.shape.amounts)) for part in parts]
     columns = [np.pad(column, (0, len(free) - len(column))) for column in columns]
-    allowed = [(room > 0) if among is None else (room > 0) & among for room in copies]
+    allowed = [(each > 0) if among is None else (each > 0) & among for each in copies]
     try:
         packed = pack(np.maximum(free, 0.0), columns, allowed, [len(part.replicas) for part in parts])
     except ValueError:
@@ -205,7 +202,7 @@ def _without_domain(state: EngineState, parts: list[GroupTrial], layouts: list[G
         alone = layouts[index].arranged()
         if alone.refusal is not None:
             return Tried([], alone.refusal, index)
-    words = "no one domain has room for each of them, though each would find one by itself"
+    words = "no domain has space for all of them, though each would find one by itself"
     index = hardest_first(state, parts)[0]
     nodes = len(state.cluster.rows)
     return Tried([], Explanation(NO_DOMAIN, words, parts[index].subject.shape.profile, nodes, ()), index)

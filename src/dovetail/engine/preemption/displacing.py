@@ -1,4 +1,4 @@
-"""Preemption: less urgent work gives way for work that fits nowhere, if that helps.
+"""Preemption: less urgent work is stopped for work that fits nowhere, if that helps.
 
 The profile chooses how victims are found (`ProfileSettings.victims`): the cheapest set, or as kube-scheduler nominates
 a node. Guarantees: no task is stopped unless the work then fits, with its rules about other work and the network.
@@ -26,7 +26,6 @@ from dovetail.engine.preemption.preempting import (
     plan_preemption,
     preempt,
 )
-from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import GroupPart, Work
@@ -60,35 +59,25 @@ def displace(
             pause_s = backoff_s(state.settings.backoff, again, state.settings.seed, str(work.id))
             work.preemption_backoff_until = now + pause_s
             state.timers.set(TimerKind.PREEMPTION_PAUSE, work.id, work.preemption_backoff_until)
-    kept = state.promises.withdraw(work.id)
-    # Two workloads that claim the same capacity could take it from each other endlessly.
-    if work.preemption_searched_at == state.wake.event_count or now < work.preemption_backoff_until:
-        _offer(state, kept)
-        return refusal
-    work.preemption_searched_at = state.wake.event_count
-    found = VICTIM_SEARCHES[state.pipelines[work.shape.profile].settings.victims](state, parts, now)
+    kept, found = state.promises.withdraw(work.id), None
+    # Once for each event: two workloads that claim the same capacity could take it from each other endlessly.
+    if work.preemption_searched_at != state.wake.event_count and now >= work.preemption_backoff_until:
+        work.preemption_searched_at = state.wake.event_count
+        found = VICTIM_SEARCHES[state.pipelines[work.shape.profile].settings.victims](state, parts, now)
     if found is None:
-        _offer(state, kept)
+        if kept is not None and kept.clearing:  # the work cannot use the capacity cleared for it, but others may
+            state.wake.dirty_rows.update(row for row, _ in kept.rows)
         return refusal
     commands += preempt(state, work, found, now)
     work.displacing = True
     words = describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
     together = sum(len(part.replicas) for part in parts)
-    message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
+    message = f"frees capacity for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
 
 
-def _offer(state: EngineState, kept: Promise | None) -> None:
-    """Others may have the capacity that was cleared for work that cannot use it after all."""
-    if kept is not None and kept.clearing:
-        state.wake.dirty_rows.update(row for row, _ in kept.rows)
-
-
-# --- as kube-scheduler does -----------------------------------------------------------------------------------
-
-
 def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> PreemptionPlan | None:
-    """Room for one pod on one node. kube-scheduler has no such rule for gangs: for those the cheapest victims go."""
+    """Capacity for one pod on one node. kube-scheduler has no rule for gangs: for those the cheapest victims go."""
     work = parts[0].work
     if len(parts) > 1 or len(parts[0].replicas) > 1:
         return _cheapest(state, parts, now)
@@ -116,11 +105,8 @@ def _coming(state: EngineState, work: Work) -> NominatedPlacements:
     return nominated_tasks.at_or_above(work.terms.priority or 0, except_owner=work.id)
 
 
-# --- the cheapest victims -------------------------------------------------------------------------------------
-
-
 def _cheapest(state: EngineState, parts: list[GroupPart], now: float) -> PreemptionPlan | None:
-    """The cheapest victims that make room for all parts, in one domain if they have to be in one."""
+    """The cheapest victims that free enough for all parts, in one domain if they have to be in one."""
     if len(parts) == 1:
         return _cheapest_for_one(state, parts[0], now)
     tried = attempts(state, parts, now, [part.work.shape.least for part in parts])
@@ -171,12 +157,12 @@ def _cleared(
             found = try_subject(state, one.subject, request, one.replicas, begun=False)
             if found.refusal is not None:
                 claim = PreemptionRequest(one.subject.shape, work.rank, work.queue, len(one.replicas), work.id)
-                room = plan_preemption(state, claim, now, request)
-                if room is None:
+                preempted = plan_preemption(state, claim, now, request)
+                if preempted is None:
                     return None
-                cost = room.cost if cost is None else cost.with_more(room.cost)
-                victims += room.tasks
-                for task in room.tasks:
+                cost = preempted.cost if cost is None else cost.with_more(preempted.cost)
+                victims += preempted.tasks
+                for task in preempted.tasks:
                     cluster.remove(task)
                 found = try_subject(state, one.subject, request, one.replicas, begun=False)
                 if found.refusal is not None:

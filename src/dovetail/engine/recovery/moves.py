@@ -1,4 +1,4 @@
-"""Executes a recovery plan: stop the tasks that make way, then place each task as soon as its held capacity is free.
+"""Executes a recovery plan: stop the tasks that move, then place each task as soon as its held capacity is free.
 
 Guarantees: until all tasks of the plan are placed, no other work gets the capacity. If a task no longer fits its node
 when its turn comes, its gang is planned again.
@@ -46,7 +46,7 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
     for movable, row in plan.moves.items():
         task = case.movables[movable]
         work = state.work[task.workload]
-        commands += move_task(state, task, row, f"makes way for {gang_names}")
+        commands += move_task(state, task, row, f"makes space for {gang_names}")
         moved.append(f"{work.name}.{task.replica}")
     for work, replicas, before_rows, places in restored_gangs(case, plan):
         recovery = work.recovery
@@ -100,7 +100,8 @@ def place_arrivals(state: EngineState, now: float) -> list[Command]:
                 if work.recovery is not None:
                     work.recovery.planned = False
                 continue
-            _take(state, work, task, row, explanation or _explained(state, work, task, row), now, commands)
+            choice = Choice(row, explanation or _explained(state, work, task, row))
+            _take(state, task, choice, now, commands)
     for id_ in list(state.recoveries.broken_gangs):
         commands += clean_up_gang(state, id_, now)
     return commands
@@ -130,21 +131,14 @@ def _explained(state: EngineState, work: Work, task: TaskId, row: int) -> Explan
     return Explanation(Outcome.PLACED, f"placed on {node}", work.shape.profile, nodes, (), notes=notes)
 
 
-def _take(
-    state: EngineState,
-    work: Work,
-    task: TaskId,
-    row: int,
-    explained: Explanation,
-    now: float,
-    commands: list[Command],
-) -> None:
+def _take(state: EngineState, task: TaskId, choice: Choice, now: float, commands: list[Command]) -> None:
+    work = state.work[task.workload]
     others = [replica for replica in work.waiting if replica != task.replica]
     reason, message = work.reason, work.message
     work.waiting = [task.replica]
-    taking = PlacementCommitter(state, work, state.asked(work.shape.least, work.identity), now, commands)
-    taking.take(Choice(row, explained))
-    taking.close()
+    committer = PlacementCommitter(state, work, state.asked(work.shape.least, work.identity), now, commands)
+    committer.take(choice)
+    committer.close()
     heapify(others)
     work.waiting = others
     if others:

@@ -70,18 +70,12 @@ def plan_and_execute(state: EngineState, now: float, only: Container[int] | None
     return commands
 
 
-def _moves_left(state: EngineState, now: float) -> int:
-    """How many surviving tasks may be moved now."""
-    settings, recoveries = state.settings.recovery, state.recoveries
-    recent = recoveries.recent_moves(now)
-    moving = sum(1 for task in recoveries.held if task in state.stopping)
-    share = max(_MIN_AT_ONCE, int(settings.at_once * len(state.cluster.placements.by_task)))
-    return min(settings.rate - recent if recent else max(settings.rate, share), share - moving)
-
-
 def _within_limits(state: EngineState, case: Case, plan: RecoveryPlan, now: float) -> RecoveryPlan:
     """The plan, reduced to the most urgent gangs if it moves more than is allowed now."""
-    problem, left = case.problem, _moves_left(state, now)
+    problem, settings, recent = case.problem, state.settings.recovery, state.recoveries.recent_moves(now)
+    moving = sum(1 for task in state.recoveries.held if task in state.stopping)
+    share = max(_MIN_AT_ONCE, int(settings.at_once * len(state.cluster.placements.by_task)))
+    left = min(settings.rate - recent if recent else max(settings.rate, share), share - moving)
     if plan.cost(problem.gangs) <= left:
         return plan
     for count in range(len(problem.gangs) - 1, 0, -1):

@@ -126,9 +126,6 @@ def _domains(group: RecoveryGroup, rows: tuple[int, ...]) -> set[int]:
     return {int(group.codes[rows[member]]) for member in group.members if rows[member] != LOST}
 
 
-# --- movable tasks --------------------------------------------------------------------------------------
-
-
 def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tuple[TaskId, ...]]:
     cluster = state.cluster
     budgets: dict[int, int] = {}

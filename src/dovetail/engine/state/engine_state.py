@@ -236,16 +236,12 @@ class EngineState:
         finally:
             for pipeline, cursor, failures in before:
                 pipeline.cursor, pipeline.evaluator.failures = cursor, failures
-            if len(self.cluster.resources.names) > resources:
-                self._forget_resources(resources)
-
-    def _forget_resources(self, count: int) -> None:
-        """Drop resources that only a question asked for, and what was compiled against them."""
-        self.cluster.resources.forget_after(count)
-        self.requests.forget_wider(count)
-        for pipeline in self.pipelines.values():
-            pipeline.forget_wider(count)
-        self.promises.forget_horizon()
+            if len(self.cluster.resources.names) > resources:  # only the question asked for some
+                self.cluster.resources.forget_after(resources)
+                self.requests.forget_wider(resources)
+                for pipeline in self.pipelines.values():
+                    pipeline.forget_wider(resources)
+                self.promises.forget_horizon()
 
     def set_cursors(self, rows: Mapping[str, int]) -> None:
         """Round-robin profiles continue after these rows. Other profiles ignore them."""
@@ -344,14 +340,13 @@ class EngineState:
             del self.cluster.placements.directory[work.key]
 
 
-def _notes(work: Work, targets: dict[str, str]) -> str:
+def _notes(work: Work, targets: dict[int, str]) -> str:
     """What a restart needs to know of a workload beyond its definition and its tasks."""
-    after = {str(id_): str(condition) for id_, condition in work.after.items()}
-    found = {"rank": work.rank, "after": after, "delayed": {str(r): at for r, at in work.delayed.items()}}
+    found: dict[str, object] = {"rank": work.rank, "after": work.after, "delayed": work.delayed}
     if work.group is not None and not work.group.is_solo:
         found["group"] = work.group.notes()
     if work.recovery is not None:
-        found["recovery"] = work.recovery.to_json()
+        found["recovery"] = {"since": work.recovery.since, "lost": work.recovery.lost}
     if targets:
         found["moves"] = targets
     return json.dumps(found)

@@ -1,13 +1,13 @@
 """The table of recoveries: broken gangs, the capacity held for tasks that will move, spare nodes, recent moves.
 
 Capacity held for a task is taken out of its node (`Cluster.reserve`) until the task arrives, so no filter and no
-preemption search can use it. While the tasks that give way are still on the node, its free amount is negative.
+preemption search can use it. While tasks that move away are still on the node, its free amount is negative.
 Guarantees: every held amount is returned exactly once. Decisions belong to `dovetail.engine.recovery`.
 """
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import Cluster
@@ -29,13 +29,6 @@ class Recovery:
     moved: int = 0
     moves_text: str = ""  # which tasks were moved, for messages
     proximity: dict[int, str] = field(default_factory=dict)  # by replica: how close its new node is to the others
-
-    def to_json(self) -> dict[str, object]:
-        return {"since": self.since, "lost": {str(replica): node for replica, node in self.lost.items()}}
-
-    @staticmethod
-    def from_json(found: dict[str, Any]) -> "Recovery":
-        return Recovery(found["since"], {int(replica): node for replica, node in found["lost"].items()})
 
 
 class HeldCapacity(NamedTuple):
@@ -73,9 +66,9 @@ class Recoveries:
         cluster.reserve(node, cluster.resources.amounts(column))
         self.held[task] = HeldCapacity(node, column, explanation)
 
-    def targets(self, workload: int) -> dict[str, str]:
+    def targets(self, workload: int) -> dict[int, str]:
         """By replica: the node that capacity is kept on. A restart has to know."""
-        return {str(task.replica): held.node for task, held in self.held.items() if task.workload == workload}
+        return {task.replica: held.node for task, held in self.held.items() if task.workload == workload}
 
     def release(self, cluster: Cluster, task: TaskId) -> int | None:
         """Release what is held for a task. Returns the row if the node still exists."""

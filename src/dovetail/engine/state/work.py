@@ -64,7 +64,7 @@ class Work:
     message: str = ""
     started_at: float | None = None
     preemption_searched_at: int = -1  # the last news at which it looked for victims
-    displacing: bool = False  # others were told to give way for it
+    displacing: bool = False  # others were preempted for it
     failed_preemptions: int = 0  # how often that came to nothing
     preemption_backoff_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
