@@ -106,7 +106,7 @@ def _restore_work(
     for replica, node in notes.get("moves", {}).items():
         if node in state.cluster.rows:
             column = state.request(shape).column
-            state.recoveries.hold(state.cluster, TaskId(work.id, int(replica)), node, column)
+            state.recoveries.hold(TaskId(work.id, int(replica)), node, column)
     if "recovery" in notes and terms.gang_min:
         since, lost = notes["recovery"]["since"], notes["recovery"]["lost"]
         work.recovery = Recovery(since, {int(replica): node for replica, node in lost.items()})

@@ -40,7 +40,7 @@ def left(state: EngineState, event: events.NodeLeft, now: float) -> list[Command
     commands = lose_tasks(state, row, "node_left", event.reason, f"{event.name} left: {event.reason}", now)
     to_refill = forget_node(state, event.name)
     cluster.leave(event.name)
-    state.trouble.pop(event.name, None)
+    state.node_failures.pop(event.name, None)
     state.changes.gone_nodes[event.name] = None
     state.wake.dirty_rows.discard(row)
     for owner, promise in list(state.promises.of_work.items()):  # they need capacity elsewhere

@@ -23,6 +23,7 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
 from dovetail.model.requests.asks import AffinityRule, Layout, Relation
 from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.model.resources import GPU
 from dovetail.model.task import TaskId
 from dovetail.model.text.quantity import format_bandwidth
 from dovetail.model.workloads.affinity import HOST
@@ -31,7 +32,7 @@ from dovetail.placement.filters.bandwidth import NO_BANDWIDTH
 from dovetail.placement.gangs.arranger import Arranger
 from dovetail.placement.gangs.domain_choice import Ranking, judge, rank_domains
 from dovetail.placement.gangs.domain_features import Prospect
-from dovetail.placement.gangs.strategies import BALANCED
+from dovetail.placement.gangs.strategies import BALANCED, PACK
 from dovetail.placement.gangs.tiers import EVERYWHERE, Tiers
 from dovetail.placement.gangs.uplink_capacity import UplinkCapacity
 from dovetail.placement.pipeline.pipeline import Choice
@@ -46,7 +47,9 @@ class GangLayout:
         self, state: EngineState, subject: TrialSubject, request: Request, replicas: list[int], layout: Layout
     ) -> None:
         self._state, self._subject, self._request, self._replicas = state, subject, request, replicas
-        self._strategy, self._complaints = state.strategy(layout.strategy, subject.shape)
+        # GPU gangs are packed by default: large ones need domains that are still empty.
+        usual = state.settings.gang_strategy or (PACK if GPU in request.needs else BALANCED)
+        self._strategy, self._complaints = state.router.strategies.or_balanced(layout.strategy or usual)
         self._layout = layout = layout._replace(strategy=self._strategy.name)
         self._pipeline = state.pipelines[subject.shape.profile]
         self._view = View(state.cluster)
@@ -133,13 +136,13 @@ class GangLayout:
             for domain in ranking.order()[:left]:
                 left -= 1
                 notes = self._decided(ranking, tier, domain)
-                place = self._in_order if self._layout.slices else self._anyhow
+                place = self._in_order if self._layout.slices else self._one_by_one
                 last = place(tier, domain, notes)
                 if last.refusal is None:
                     return last
         return last
 
-    def _anyhow(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
+    def _one_by_one(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
         request = replace(self._request, among=self._tiers[tier].codes == domain)
         found = one_by_one(self._state, self._subject, request, self._replicas)
         if found.refusal is None:

@@ -102,11 +102,11 @@ def in_turn(state: EngineState, parts: list[GroupTrial], among: B1 | None, begun
             together = try_subject(state, part.subject, request, part.replicas, begun)
             if together.refusal is not None:
                 return Tried([], together.refusal, index)
-            found[index] = put(state, part, request, together.choices)
+            found[index] = place_choices(state, part, request, together.choices)
     return Tried(found)
 
 
-def put(state: EngineState, part: GroupTrial, request: Request, choices: list[Choice]) -> list[Choice]:
+def place_choices(state: EngineState, part: GroupTrial, request: Request, choices: list[Choice]) -> list[Choice]:
     """Place the choices, inside a trial of the caller. Returns them with the GPUs they got."""
     found = []
     shape = part.subject.shape
@@ -192,7 +192,7 @@ def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], amon
                 together = try_subject(state, part.subject, request, [replica], begun=True)
                 if together.refusal is not None:
                     return None
-                found[index] += put(state, one, request, together.choices)
+                found[index] += place_choices(state, one, request, together.choices)
     return Tried(found)
 
 

@@ -6,7 +6,7 @@ refused, never waited for. Left to others: releasing dependents (`release_depend
 long ago for the engine to remember (the store knows them).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.engine.state.engine_state import EngineState
@@ -52,31 +52,25 @@ def in_order(specs: Sequence[Workload]) -> list[int]:
         return list(range(len(specs)))
     place = {key_of(spec): index for index, spec in enumerate(specs)}
     found: dict[int, None] = {}
-    for index in range(len(specs)):
-        _visit(index, specs, place, found)
+    for start in range(len(specs)):
+        # Depth-first search without recursion: a chain may be as long as the submission.
+        path = {} if start in found else {start: _before(specs[start], place)}
+        while path:
+            index, rest = next(reversed(path.items()))
+            following = next(rest, None)
+            if following is None:
+                del path[index]
+                found[index] = None
+            elif following in path:
+                circle = [*path][[*path].index(following) :]
+                raise CircularWait([specs[i].name for i in (*circle, following)])
+            elif following not in found:
+                path[following] = _before(specs[following], place)
     return list(found)
 
 
-def _visit(start: int, specs: Sequence[Workload], place: Mapping[Key, int], found: dict[int, None]) -> None:
-    """Depth-first search without recursion: a chain may be as long as the submission."""
-    path: dict[int, Iterable[int]] = {}
-    if start not in found:
-        path[start] = iter(_before(specs[start], place))
-    while path:
-        index, rest = next(reversed(path.items()))
-        following = next(iter(rest), None)
-        if following is None:
-            del path[index]
-            found[index] = None
-        elif following in path:
-            circle = [*path][[*path].index(following) :]
-            raise CircularWait([specs[i].name for i in (*circle, following)])
-        elif following not in found:
-            path[following] = iter(_before(specs[following], place))
-
-
-def _before(spec: Workload, place: Mapping[Key, int]) -> list[int]:
-    return [place[key] for after in spec.after if (key := (spec.namespace, after.workload)) in place]
+def _before(spec: Workload, place: Mapping[Key, int]) -> Iterator[int]:
+    return iter([place[key] for after in spec.after if (key := (spec.namespace, after.workload)) in place])
 
 
 def resolve(

@@ -46,13 +46,12 @@ def _can_migrate(state: EngineState, task: TaskId, row: int) -> bool:
 def hold_target(state: EngineState, task: TaskId, node: str, explanation: Explanation | None = None) -> None:
     """Reserve the task's capacity on the node it will come to."""
     column = state.request(state.work[task.workload].shape).column
-    state.recoveries.hold(state.cluster, task, node, column, explanation)
+    state.recoveries.hold(task, node, column, explanation)
     state.changes.notes[task.workload] = None
 
 
 def move_away(state: EngineState, task: TaskId, reason: str, now: float) -> list[Command]:
-    """Move the task to the best other node; evict it if there is none. A gang starts together again, so its tasks are
-    evicted."""
+    """Move the task to the best other node. Evict it if there is none, or if it is in a gang, which starts together."""
     work = state.work[task.workload]
     if work.group is None and work.task(task.replica).state is not TaskState.STOPPING:
         choice = state.pipelines[work.shape.profile].decide(request_of(state, work, now), str(task))
@@ -89,7 +88,7 @@ def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command
     stop = Stop(event.task, event.node, backend, event.key, live.message)
     if not current or live.state is not TaskState.STOPPING:
         return [stop]
-    state.recoveries.release(cluster, event.task)
+    state.recoveries.release(event.task)
     state.changes.notes[work.id] = None
     before = cluster.remove(event.task)
     state.wake.dirty_rows.add(before.row)

@@ -15,7 +15,7 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.placements import Placement
 from dovetail.engine.backfill.clearing import is_clearing
 from dovetail.engine.gangs.gang_trial import places_to_clear, try_subject, try_together
-from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, put
+from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, place_choices
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import unpromised_request
 from dovetail.engine.preemption.preempting import (
@@ -84,14 +84,14 @@ def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> Preemp
     if not work.terms.may_preempt:
         return None
     request, priority = state.asked(work.shape, work.identity), work.terms.priority or 0
-    pipeline, coming = state.pipelines[work.shape.profile], _coming(state, work)
+    pipeline, coming = state.pipelines[work.shape.profile], _nominated_before(state, work)
     candidates = None if request.non_local else pipeline.feasible_ignoring_capacity(request)
     tables = state.cluster, state.victim_table, pipeline.evaluator
     found = nominate(*tables, request, priority, state.pod_budgets, coming, candidates)
     return None if found is None else PreemptionPlan(found.victims, ((found.row, request.column),), FREE)
 
 
-def _coming(state: EngineState, work: Work) -> NominatedPlacements:
+def _nominated_before(state: EngineState, work: Work) -> NominatedPlacements:
     """Pods that are nominated to a node and at least as urgent: the capacity kept for them is not available."""
     nominated_tasks = state.promises.nominated_tasks
     for owner in nominated_tasks.take_dirty():
@@ -167,7 +167,7 @@ def _cleared(
                 found = try_subject(state, one.subject, request, one.replicas, begun=False)
                 if found.refusal is not None:
                     return None
-            for choice in put(state, one, request, found.choices):
+            for choice in place_choices(state, one, request, found.choices):
                 assert choice.row is not None
                 kept[choice.row] = kept.get(choice.row, np.zeros_like(request.column)) + request.column
     if cost is None and not state.stopping:

@@ -251,8 +251,7 @@ def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, 
 
 
 def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 | bool:
-    """All nodes except those where the amounts fit and single GPUs do not: the search by amounts finds no victims
-    there."""
+    """All nodes but those where amounts fit and single GPUs do not: there the search by amounts finds no victims."""
     found: B1 | bool = True
     for plugin in evaluator.misled_by_amounts:
         whole, _ = evaluator.mask(plugin, request, view)

@@ -80,7 +80,7 @@ def can_be_placed(state: EngineState, task: TaskId) -> bool:
     work, held = state.work.get(task.workload), state.recoveries.held[task]
     if work is None or task.replica not in work.waiting or work.at_limit or held.node not in state.cluster.rows:
         return False
-    free = state.recoveries.free_on(state.cluster, held.node)[: len(held.column)]
+    free = state.recoveries.free_on(held.node)[: len(held.column)]
     return bool(((free >= held.column) | (held.column == 0)).all())
 
 
@@ -89,7 +89,7 @@ def place_arrivals(state: EngineState, now: float) -> list[Command]:
     for task in list(state.recoveries.held):
         if task in state.recoveries.held and can_be_placed(state, task):
             work, explanation = state.work[task.workload], state.recoveries.held[task].explanation
-            row = state.recoveries.release(state.cluster, task)
+            row = state.recoveries.release(task)
             assert row is not None
             state.changes.notes[work.id] = None
             # Tasks of its gang may still be where the gang moves from, so the plan has checked the rules about them.

@@ -57,7 +57,7 @@ def clean_up_gang(state: EngineState, id_: int, now: float) -> list[Command]:
 
 
 def release(state: EngineState, task: TaskId) -> None:
-    row = state.recoveries.release(state.cluster, task)
+    row = state.recoveries.release(task)
     state.changes.notes[task.workload] = None
     if row is not None:
         state.wake.dirty_rows.add(row)

@@ -20,8 +20,7 @@ def levels_of(state: EngineState, work: Work) -> list[str]:
 
 
 def describe_proximity(state: EngineState, work: Work, row: int, others: list[int]) -> str:
-    """`same leaf as 7 of its 8 others`, at the narrowest level that the row shares with any of them. Empty if it shares
-    none."""
+    """`same leaf as 7 of its 8 others`, at the narrowest level that the row shares with any of them, or nothing."""
     shared = []
     for level in levels_of(state, work):
         codes = domain_codes(state.cluster, level)

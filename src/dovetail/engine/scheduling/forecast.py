@@ -117,8 +117,7 @@ def _mask(state: EngineState, shape: Shape, masks: dict[Shape, B1]) -> B1:
 
 
 def _horizon(state: EngineState, now: float) -> Horizon:
-    """Capacity over time by expected run times. Reservations are kept; promises to heads of queues are left out and
-    planned again."""
+    """Capacity over time by expected run times, with reservations. Promises to heads of queues are planned again."""
     ends = []
     for task in state.ends.tasks():
         placement = state.cluster.placements.by_task[task]

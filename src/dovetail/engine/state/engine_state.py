@@ -33,12 +33,10 @@ from dovetail.engine.state.work import Work
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.requests.asks import AffinityRule
-from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.terms import Terms
-from dovetail.model.resources import CPU, GPU
+from dovetail.model.resources import CPU
 from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.workloads.workload import Workload
-from dovetail.placement.gangs.strategies import BALANCED, PACK, Strategy
 from dovetail.placement.gangs.tiers import TierTable
 from dovetail.placement.network_cost.communication import CommunicationModel
 from dovetail.placement.pipeline.pipeline import Pipeline
@@ -113,8 +111,8 @@ class EngineState:
         self.promises = Promises(self.cluster, self.ends)
         self.reservations: dict[int, ReservationRecord] = {}
         # Failures, recoveries and policies.
-        self.trouble: dict[str, NodeFailures] = {}
-        self.recoveries = Recoveries()
+        self.node_failures: dict[str, NodeFailures] = {}
+        self.recoveries = Recoveries(self.cluster)
         self.policies = Policies()
         self.memory = Memory(self._remembered())
         self._round_robin = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
@@ -132,12 +130,6 @@ class EngineState:
         """The terms a workload would get if it were submitted now, policies included. Raises what routing raises."""
         asked = terms_of(self.router, spec)
         return replace(asked, shape=self.policies.effective_shape(asked, spec.namespace, spec.name))
-
-    def strategy(self, name: str, shape: Shape) -> tuple[Strategy, tuple[str, ...]]:
-        """The strategy by which a gang of this shape chooses its domain, and warnings if the named one failed. GPU
-        gangs are packed by default: large ones need domains that are still empty."""
-        usual = self.settings.gang_strategy or (PACK if any(one == GPU for one, _ in shape.amounts) else BALANCED)
-        return self.router.strategies.or_balanced(name or usual)
 
     def repelled(self, work: Work) -> tuple[AffinityRule, ...]:
         """Rules of placed tasks that keep the work away from them."""

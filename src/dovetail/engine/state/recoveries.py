@@ -20,12 +20,11 @@ _MINUTE_S = 60.0
 
 @dataclass(slots=True)
 class Recovery:
-    """A gang that lost tasks and keeps the nodes of the others. `lost`: by replica, the node it was on. `planned`:
-    capacity is held for every missing task."""
+    """A gang that lost tasks and keeps the nodes of the others."""
 
     since: float
-    lost: dict[int, str] = field(default_factory=dict)
-    planned: bool = False
+    lost: dict[int, str] = field(default_factory=dict)  # by replica: the node it was on
+    planned: bool = False  # capacity is held for every missing task
     moved: int = 0
     moves_text: str = ""  # which tasks were moved, for messages
     proximity: dict[int, str] = field(default_factory=dict)  # by replica: how close its new node is to the others
@@ -41,6 +40,7 @@ class HeldCapacity(NamedTuple):
 
 @dataclass(slots=True)
 class Recoveries:
+    cluster: Cluster
     broken_gangs: dict[int, None] = field(default_factory=dict)  # workload ids, in the order they broke
     newly_lost: dict[int, dict[int, str]] = field(default_factory=dict)  # in this event: by workload and replica
     held: dict[TaskId, HeldCapacity] = field(default_factory=dict)
@@ -59,28 +59,26 @@ class Recoveries:
         """A task lost its node. Call this before the task is retried."""
         self.newly_lost.setdefault(task.workload, {})[task.replica] = node
 
-    def hold(
-        self, cluster: Cluster, task: TaskId, node: str, column: F8, explanation: Explanation | None = None
-    ) -> None:
-        self.release(cluster, task)
-        cluster.reserve(node, cluster.resources.amounts(column))
+    def hold(self, task: TaskId, node: str, column: F8, explanation: Explanation | None = None) -> None:
+        self.release(task)
+        self.cluster.reserve(node, self.cluster.resources.amounts(column))
         self.held[task] = HeldCapacity(node, column, explanation)
 
     def targets(self, workload: int) -> dict[int, str]:
         """By replica: the node that capacity is kept on. A restart has to know."""
         return {task.replica: held.node for task, held in self.held.items() if task.workload == workload}
 
-    def release(self, cluster: Cluster, task: TaskId) -> int | None:
+    def release(self, task: TaskId) -> int | None:
         """Release what is held for a task. Returns the row if the node still exists."""
-        held = self.held.pop(task, None)
+        cluster, held = self.cluster, self.held.pop(task, None)
         if held is None or held.node not in cluster.rows:
             return None
         cluster.reserve(held.node, cluster.resources.amounts(held.column), -1)
         return cluster.rows[held.node]
 
-    def free_on(self, cluster: Cluster, node: str) -> F8:
+    def free_on(self, node: str) -> F8:
         """float64[resource]: what is free on a node, plus everything held there."""
-        found: F8 = cluster.resources.free[:, cluster.rows[node]].copy()
+        found: F8 = self.cluster.resources.free[:, self.cluster.rows[node]].copy()
         for held in self.held.values():
             if held.node == node:
                 found[: len(held.column)] += held.column

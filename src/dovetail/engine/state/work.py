@@ -122,7 +122,7 @@ class Work:
     @property
     def can_start(self) -> bool:
         """Some task may be looked at now: it is ready, and stands in line for its group if it is in one."""
-        return self.is_ready and (self.group is None or self.group.lets(self))
+        return self.is_ready and (self.group is None or self.group.may_queue(self))
 
     @property
     def is_ready(self) -> bool:
@@ -246,8 +246,7 @@ class Group:
         return not self.name
 
     def _counts(self) -> tuple[int, int, bool]:
-        """How many tasks it needs, how many of them run or succeeded, and whether it is loose: in one pass, since these
-        are asked for again and again."""
+        """Tasks it needs, tasks that run or succeeded, and whether it is loose: in one pass, as it is called often."""
         least, fulfilled, loose = 0, self.gone_succeeded, True
         for work in self.members.values():
             terms = work.terms
@@ -309,7 +308,7 @@ class Group:
         enough = sum([work.at_once for work in ready]) >= self.short
         return ready[0] if ready and enough else None
 
-    def lets(self, work: Work) -> bool:
+    def may_queue(self, work: Work) -> bool:
         """May this member stand in the queue?"""
         if self.tasks < self.members[work.id].terms.group_min:  # by far the quickest answer while members arrive
             return False
