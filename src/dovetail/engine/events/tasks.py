@@ -3,12 +3,7 @@
 from heapq import heappush
 
 from dovetail.engine.events.nodes import start_toleration_timer
-from dovetail.engine.lifecycle.node_outcomes import (
-    placement_failed,
-    placement_succeeded,
-    record_finished_task,
-    record_lost_task,
-)
+from dovetail.engine.lifecycle import node_outcomes
 from dovetail.engine.lifecycle.task_lifecycle import end_task, requeue, retry_task
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
@@ -34,7 +29,7 @@ def bound(state: EngineState, event: TaskBound, now: float) -> list[Command]:  #
         work, live = found
         live.bind_failures = 0
         work.move(live, TaskState.BOUND, "bound", f"accepted by {live.backend} on {live.node}")
-        placement_succeeded(state, live.node)
+        node_outcomes.placement_succeeded(state, live.node)
         state.changes.touch_task(event.task)
     return []
 
@@ -66,9 +61,9 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
         if began is not None:
             state.learned.run_times.finished(state.owner(work), work.terms.run_s, now - began)
             if event.exit_code == 0:
-                record_finished_task(state, work, event.task, live.node, now - began)
+                node_outcomes.record_finished_task(state, work, event.task, live.node, now - began)
     elif live.state is not TaskState.STOPPING:
-        record_lost_task(state, live.node)
+        node_outcomes.record_lost_task(state, live.node)
     state.release(work, event.task, now)
     live.exit_code = event.exit_code
     if event.exit_code == 0:
@@ -97,7 +92,7 @@ def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Comma
     node = live.node
     state.release(work, event.task, now)
     live.bind_failures += 1
-    placement_failed(state, node, event.reason, now)
+    node_outcomes.placement_failed(state, node, event.reason, now)
     if live.is_cancelled:
         return end_task(state, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
     if live.bind_failures >= state.settings.max_bind_failures:

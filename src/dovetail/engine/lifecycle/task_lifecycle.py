@@ -125,8 +125,8 @@ def dequeue(state: EngineState, work: Work) -> None:
 
 def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
     """Keep the rule that the gang or group of the workload is complete or holds no node: a broken one gives its nodes
-    back and waits for the missing tasks, and one that can never be complete again fails. The others wait for a
-    replacement of cancelled members."""
+    back and waits for the missing tasks, and one that can never be complete again fails. If a member was cancelled,
+    the others wait for a replacement."""
     group = work.group
     if group is None or work.terminal_reason:
         return []

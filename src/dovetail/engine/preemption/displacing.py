@@ -21,7 +21,6 @@ from dovetail.engine.gangs.requests import unpromised_request
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
-    describe_victims,
     needs_trial,
     plan_preemption,
     preempt,
@@ -32,6 +31,7 @@ from dovetail.engine.state.work import GroupPart, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
+from dovetail.model.text.listing import first_of
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption import FREE, Cost
 from dovetail.placement.preemption.cheapest import cheapest
@@ -70,10 +70,16 @@ def displace(
         return refusal
     commands += preempt(state, work, found, now)
     work.displacing = True
-    words = describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
+    words = _describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
     together = sum(len(part.replicas) for part in parts)
     message = f"frees capacity for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
+
+
+def _describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
+    """`3 tasks: web.0, web.1 and 1 more`."""
+    named = first_of(tasks, 3, lambda task: f"{state.work[task.workload].name}.{task.replica}")
+    return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {named}"
 
 
 def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> PreemptionPlan | None:

@@ -25,7 +25,6 @@ from dovetail.model.command import Command
 from dovetail.model.requests.shape import Shape
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
-from dovetail.model.text.listing import first_of
 from dovetail.model.workloads.workload import Priority
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import Evaluator
@@ -35,7 +34,6 @@ from dovetail.placement.preemption.trial_search import TrialSearch
 
 #: The least urgent class that may preempt.
 LAST_TO_PREEMPT = Priority.MEDIUM.rank
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +168,6 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
     return commands
 
 
-def describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
-    """`3 tasks: web.0, web.1 and 1 more`."""
-    named = first_of(tasks, _NAMED, lambda task: f"{state.work[task.workload].name}.{task.replica}")
-    return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {named}"
-
-
 def _amounts(shape: Shape, count: int) -> Amounts:
     return {name: amount * count for name, amount in shape.amounts}
 
@@ -183,12 +175,12 @@ def _amounts(shape: Shape, count: int) -> Amounts:
 def _guaranteed(state: EngineState, claim: PreemptionRequest) -> set[int]:
     """Queues that use no more than their guarantee. Work that would borrow takes nothing from them, however urgent:
     they would only reclaim it."""
-    borrowed = state.accounts.quotas.borrowing.borrowed
+    quotas, amounts = state.accounts.quotas, _amounts(claim.shape, claim.count)
     return {
         leaf
         for leaf in state.router.queues.leaves()
         for level, asked in _guarantees(state, claim.shape, leaf, claim.queue)
-        if not asked & borrowed(level).keys() and not _is_entitled(state, claim, leaf)
+        if not asked & quotas.borrowing.borrowed(level).keys() and not quotas.entitled(claim.queue, amounts, over=leaf)
     }
 
 
@@ -205,7 +197,7 @@ def _overdrawn(
 
 
 def _is_too_much(state: EngineState, claim: PreemptionRequest, queue: int, taken: list[Amounts]) -> bool:
-    if _is_entitled(state, claim, queue):
+    if state.accounts.quotas.entitled(claim.queue, _amounts(claim.shape, claim.count), over=queue):
         return False
     for level, asked in _guarantees(state, claim.shape, queue, claim.queue):
         borrowed = state.accounts.quotas.borrowing.borrowed(level)
@@ -223,16 +215,6 @@ def _guarantees(state: EngineState, shape: Shape, queue: int, other: int) -> Ite
     for level in tree[queue].lineage:
         if level not in tree[other].lineage and (guaranteed := asked & tree[level].guaranteed.keys()):
             yield level, guaranteed
-
-
-def _is_entitled(state: EngineState, claim: PreemptionRequest, over: int) -> bool:
-    """Would the queue of the claim stay within a guarantee that the other queue has no part in?"""
-    amounts, usage = _amounts(claim.shape, claim.count), state.accounts.usage
-    for level, asked in _guarantees(state, claim.shape, claim.queue, over):
-        used, guaranteed = usage.used(level), state.router.queues[level].guaranteed
-        if all(used.get(name, 0) + amounts[name] <= guaranteed[name] for name in asked):
-            return True
-    return False
 
 
 def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> B1:
