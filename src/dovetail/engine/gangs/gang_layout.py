@@ -252,7 +252,7 @@ def _together(rule: AffinityRule) -> bool:
 
 
 class _GangBandwidth:
-    """The bandwidth it needs between its tasks: how many tasks each domain's uplinks allow, and messages about it.
+    """The bandwidth a gang needs between its tasks: how many each domain's uplinks allow, and messages about it.
 
     It applies where all tasks are placed together (`placement.gangs.uplink_capacity`). Tasks that join others of their
     gang or group are checked one by one instead (`placement.filters.bandwidth`).

@@ -9,9 +9,6 @@ class Groups:
     def __init__(self) -> None:
         self._by_key: dict[int | tuple[str, str], Group] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._by_key)
-
     def admit(self, work: Work, notes: list[int] | None = None) -> None:
         """The workload is live from now on; nothing happens if its tasks may start one by one."""
         name = work.terms.group
