@@ -37,9 +37,9 @@ class StartGuess:
     late: float
 
 
-def guesses(state: EngineState, now: float, most: int = PLANNED) -> Pieces[dict[int, StartGuess]]:
+def guesses(state: EngineState, now: float) -> Pieces[dict[int, StartGuess]]:
     """By workload; those without a forecast are left out."""
-    starts = yield from expected_starts(state, now, most)
+    starts = yield from expected_starts(state, now, PLANNED)
     return {id_: guess(state, expected, now) for id_, expected in starts.items()}
 
 
@@ -48,7 +48,7 @@ def guess(state: EngineState, expected: float, now: float) -> StartGuess:
     return StartGuess(min(now + early_s, expected), expected, max(now + late_s, expected))
 
 
-def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> Pieces[dict[int, float]]:
+def expected_starts(state: EngineState, now: float, most: int) -> Pieces[dict[int, float]]:
     """Every waiting workload, in order, gets the first slot that those before it leave."""
     horizon = _horizon(state, now)
     masks: dict[Shape, B1] = {}

@@ -207,14 +207,13 @@ class EngineState:
         if times < 0 and self.pending.over_quota:
             self.wake.queues_freed.add(work.queue)
 
-    def release(self, work: Work, task: TaskId, now: float) -> int:
-        """The task no longer holds its node. Returns the row."""
+    def release(self, work: Work, task: TaskId, now: float) -> None:
+        """The task no longer holds its node."""
         placement = self.cluster.remove(task)
         self.wake.dirty_rows.add(placement.row)
         self.ends.drop(task)
         self.stopping.pop(task, None)
         self.charge(work, -1, now)
-        return placement.row
 
     @contextmanager
     def no_trace(self) -> Iterator[None]:

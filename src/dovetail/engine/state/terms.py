@@ -42,8 +42,6 @@ def terms_of(router: Router, spec: Workload) -> Terms:
     )
 
 
-def wants_of(constraints: Iterable[Constraint], source: str = "") -> tuple[ConstraintAsk, ...]:
+def wants_of(constraints: Iterable[Constraint]) -> tuple[ConstraintAsk, ...]:
     """Constraints in the form that placement uses. Raises ExpressionError for an empty structure."""
-    return tuple(
-        [ConstraintAsk(one.kind, text_of(one.expression), one.weight, one.priority, source) for one in constraints]
-    )
+    return tuple([ConstraintAsk(one.kind, text_of(one.expression), one.weight, one.priority) for one in constraints])
