@@ -36,9 +36,9 @@ def update_spares(state: EngineState) -> None:
             if missing <= 0:
                 break
             if not spare[row] and row not in busy and not cluster.placements.by_row[row]:
-                column = np.maximum(cluster.resources.free[:, row], 0.0)
-                recoveries.spares[cluster.names[row]] = column
-                cluster.reserve(cluster.names[row], cluster.resources.amounts(column))
+                free = np.maximum(cluster.resources.free[:, row], 0.0)
+                recoveries.spares[cluster.names[row]] = free
+                cluster.reserve(cluster.names[row], cluster.resources.amounts(free))
                 missing -= 1
 
 
