@@ -100,7 +100,7 @@ def crowded_world(seed: int, kind: str, steps: int) -> BrokenWorld:
 
 
 def made_way(world: BrokenWorld) -> int:
-    return sum(isinstance(one, Stop) and one.reason.startswith("makes way for") for _, one in world.commands)
+    return sum(isinstance(one, Stop) and one.reason.startswith("makes space for") for _, one in world.commands)
 
 
 @examples(10, suppress_health_check=[HealthCheck.too_slow])

@@ -39,9 +39,9 @@ class Fabric:
         commands = self.engine.handle(event, self.now)
         self.notes += self.engine.take_changes(self.now).recoveries
         for command in commands:
-            if isinstance(command, Stop) and command.reason.startswith(("makes way", "moves with")):
+            if isinstance(command, Stop) and command.reason.startswith(("makes space", "moves with")):
                 self.moved_at.append(self.now)
-                if command.reason.startswith("makes way"):
+                if command.reason.startswith("makes space"):
                     self.displaced.add(command.task.workload)
         return commands
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dovetail.engine.events import external_work, node_loss, nodes, tasks, topology, workloads
+from dovetail.engine.events import node_loss, nodes, tasks, workloads
 from dovetail.engine.lifecycle import moving
-from dovetail.engine.lifecycle.quarantine import probe
+from dovetail.engine.lifecycle.node_outcomes import probe
 from dovetail.engine.lifecycle.task_lifecycle import release_dependents
 from dovetail.engine.policies.policy_changes import policy_removed, policy_set, schedule_rule_check
 from dovetail.engine.recovery.recovery import after_event, is_due, recovery_due, run_recovery
@@ -14,45 +14,16 @@ from dovetail.engine.restore import restore
 from dovetail.engine.scheduling.schedule import has_waiting, schedule
 from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.terms import terms_json
 from dovetail.engine.state.timers import TimerKind
+from dovetail.model import event as events
 from dovetail.model.command import Command
-from dovetail.model.event import (
-    BackendHealthChanged,
-    BindFailed,
-    CancelAsked,
-    DisruptionBudgetsSet,
-    DistancesCleared,
-    DistancesSet,
-    DomainFailed,
-    Event,
-    MoveAsked,
-    NodeCordoned,
-    NodeDrained,
-    NodeHealthChanged,
-    NodeJoined,
-    NodeLeft,
-    NodeObserved,
-    Nominated,
-    PolicyRemoved,
-    PolicySet,
-    ReservationMade,
-    ReservationReleased,
-    Submitted,
-    TaskBound,
-    TaskFinished,
-    TaskMoved,
-    TaskStarted,
-    Tick,
-    TopologySet,
-    WorkArrived,
-)
 from dovetail.model.record import Changes, Decision, Snapshot
+from dovetail.model.requests.terms import terms_json
 
 Handler = Callable[[EngineState, Any, float], list[Command]]
 
 
-def _tick(state: EngineState, event: Tick, now: float) -> list[Command]:
+def _tick(state: EngineState, event: events.Tick, now: float) -> list[Command]:
     commands: list[Command] = []
     for timer in state.timers.due(now):
         state.wake.event_count += 1
@@ -69,11 +40,6 @@ def _enqueue_again(state: EngineState, workload: int, now: float) -> list[Comman
     return []
 
 
-def _only_tick(state: EngineState, key: object, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
-    """The timer only asked for a Tick."""
-    return []
-
-
 #: Handlers of due timers: `handler(state, key, now) -> commands`.
 _TIMERS: dict[TimerKind, Handler] = {
     TimerKind.DEADLINE: workloads.deadline_passed,
@@ -85,37 +51,37 @@ _TIMERS: dict[TimerKind, Handler] = {
     TimerKind.PREEMPTION_PAUSE: _enqueue_again,
     TimerKind.RECOVERY: recovery_due,
     TimerKind.LOSS: node_loss.silence_due,
-    TimerKind.ADJUSTMENT: _only_tick,
+    TimerKind.ADJUSTMENT: lambda *_: [],  # it only asked for a Tick
 }
 
 _HANDLERS: dict[type, Handler] = {
-    Submitted: workloads.submitted,
-    WorkArrived: external_work.arrived,
-    Nominated: external_work.nominated,
-    DisruptionBudgetsSet: external_work.budgets_set,
-    CancelAsked: workloads.cancel_asked,
-    NodeJoined: nodes.joined,
-    NodeLeft: nodes.left,
-    NodeHealthChanged: nodes.health,
-    NodeCordoned: nodes.cordoned,
-    NodeDrained: nodes.drained,
-    DomainFailed: node_loss.domain_failed,
-    NodeObserved: nodes.observed,
-    BackendHealthChanged: nodes.backend_health,
-    TaskBound: tasks.bound,
-    TaskStarted: tasks.started,
-    TaskFinished: tasks.finished,
-    TaskMoved: moving.task_moved,
-    MoveAsked: moving.move_asked,
-    BindFailed: tasks.bind_failed,
-    ReservationMade: reservations.made,
-    ReservationReleased: reservations.released,
-    PolicySet: policy_set,
-    PolicyRemoved: policy_removed,
-    TopologySet: topology.topology_set,
-    DistancesSet: topology.distances_set,
-    DistancesCleared: topology.distances_cleared,
-    Tick: _tick,
+    events.Submitted: workloads.submitted,
+    events.WorkArrived: workloads.arrived,
+    events.Nominated: workloads.nominated,
+    events.DisruptionBudgetsSet: workloads.budgets_set,
+    events.CancelAsked: workloads.cancel_asked,
+    events.NodeJoined: nodes.joined,
+    events.NodeLeft: nodes.left,
+    events.NodeHealthChanged: nodes.health,
+    events.NodeCordoned: nodes.cordoned,
+    events.NodeDrained: nodes.drained,
+    events.DomainFailed: node_loss.domain_failed,
+    events.NodeObserved: nodes.observed,
+    events.BackendHealthChanged: nodes.backend_health,
+    events.TaskBound: tasks.bound,
+    events.TaskStarted: tasks.started,
+    events.TaskFinished: tasks.finished,
+    events.TaskMoved: moving.task_moved,
+    events.MoveAsked: moving.move_asked,
+    events.BindFailed: tasks.bind_failed,
+    events.ReservationMade: reservations.made,
+    events.ReservationReleased: reservations.released,
+    events.PolicySet: policy_set,
+    events.PolicyRemoved: policy_removed,
+    events.TopologySet: nodes.topology_set,
+    events.DistancesSet: nodes.distances_set,
+    events.DistancesCleared: nodes.distances_cleared,
+    events.Tick: _tick,
 }
 
 
@@ -125,11 +91,11 @@ class Engine:
         self.version = 0  # grows with every event and Tick
         self._now = 0.0
 
-    def handle(self, event: Event, now: float) -> list[Command]:
+    def handle(self, event: events.Event, now: float) -> list[Command]:
         """Handle one event. References to unknown objects are ignored: reports may come late or twice."""
         self._now = now
         self.version += 1
-        if not isinstance(event, Tick):
+        if not isinstance(event, events.Tick):
             self._state.wake.event_count += 1
         commands = _HANDLERS[type(event)](self._state, event, now)
         if self._state.recoveries:
@@ -158,7 +124,7 @@ class Engine:
 
     @property
     def decisions(self) -> Sequence[Decision]:
-        """What was decided since `take_changes`, in order."""
+        """What was decided since `take_changes`, in order: for metrics, before it is persisted."""
         return self._state.changes.decisions
 
     @property

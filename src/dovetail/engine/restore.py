@@ -10,16 +10,15 @@ from heapq import heapify
 
 from dovetail.cluster.placements import Placement
 from dovetail.engine.events.workloads import set_timers
-from dovetail.engine.lifecycle.task_lifecycle import TO_RUN_ELSEWHERE
 from dovetail.engine.recovery.problem import missing
 from dovetail.engine.reservations import reservations
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
-from dovetail.engine.state.terms import Terms
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Work
 from dovetail.model.record import NodeRecord, RestoredWorkload, Snapshot, TaskRecord
+from dovetail.model.requests.terms import Terms
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.selection import Effect
 from dovetail.model.workloads.workload import Condition, Priority
@@ -107,9 +106,10 @@ def _restore_work(
     for replica, node in notes.get("moves", {}).items():
         if node in state.cluster.rows:
             column = state.request(shape).column
-            state.recoveries.hold(state.cluster, TaskId(work.id, int(replica)), node, column)
+            state.recoveries.hold(TaskId(work.id, int(replica)), node, column)
     if "recovery" in notes and terms.gang_min:
-        work.recovery = Recovery.from_json(notes["recovery"])
+        since, lost = notes["recovery"]["since"], notes["recovery"]["lost"]
+        work.recovery = Recovery(since, {int(replica): node for replica, node in lost.items()})
         state.recoveries.broken_gangs[work.id] = None
     work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
     for replica, at in work.delayed.items():
@@ -120,15 +120,10 @@ def _restore_work(
         work.recovery.planned = all(TaskId(work.id, replica) in state.recoveries.held for replica in missing(work))
     if work.holding:
         state.charge(work, work.holding, record.started_at or restored.submitted_at)
-    set_timers(state, work, restored.submitted_at + _promoted_for_s(state, restored, work))
+    promotion, promotions = state.settings.promotion, Priority(restored.priority).rank - work.rank
+    used_up_s = 0.0 if promotion is None else promotions * promotion.after
+    set_timers(state, work, restored.submitted_at + used_up_s)
     state.admit(work)
-
-
-def _promoted_for_s(state: EngineState, restored: RestoredWorkload, work: Work) -> float:
-    """The waiting time that its promotions have used up."""
-    promotion = state.settings.promotion
-    classes = Priority(restored.priority).rank - work.rank
-    return 0.0 if promotion is None else classes * promotion.after
 
 
 def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
@@ -145,26 +140,11 @@ def _restore_task(work: Work, record: TaskRecord) -> str | None:
     if record.state is TaskState.PENDING and record.attempt == 0:
         work.waiting.append(replica)
         return None
-    live = work.tasks[replica] = LiveTask(
-        state=record.state,
-        attempt=record.attempt,
-        node=record.node,
-        backend=record.backend,
-        reason=record.reason,
-        message=record.message,
-        exit_code=record.exit_code,
-        placed_at=record.placed_at,
-        started_at=record.started_at,
-        finished_at=record.finished_at,
-        failures=record.failures,
-        bind_failures=record.bind_failures,
-        devices=record.devices,
-        evicting=record.reason in TO_RUN_ELSEWHERE,
-    )
+    work.tasks[replica] = LiveTask.of_record(record)
     if record.state is TaskState.PENDING:
         work.waiting.append(replica)
     work.holding += record.state.holds_node
     work.stopping += record.state is TaskState.STOPPING
     work.done += record.state.finished
     work.succeeded += record.state is TaskState.SUCCEEDED
-    return live.node if record.state.holds_node else None
+    return record.node if record.state.holds_node else None

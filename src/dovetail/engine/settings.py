@@ -134,10 +134,6 @@ class Router:
         """The code of the queue a workload waits in. Raises UnknownQueue."""
         return self.queues.resolve(name, namespace)
 
-    def tenant(self, spec: Workload) -> str:
-        """The tenant that the fair order charges."""
-        return self.fair.tenant_of(spec.namespace, spec.user, spec.labels)
-
     def ordering(self, scheduler: str) -> Ordering:
         """Raises OrderingError."""
         settings = self.schedulers[scheduler]

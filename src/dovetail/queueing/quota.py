@@ -149,9 +149,12 @@ class Quotas:
                 )
         return None
 
-    def entitled(self, queue: int, amounts: Mapping[str, int]) -> bool:
-        """Would the queue or an ancestor stay within its guarantee? Then it may reclaim what others borrow."""
-        return any(self._within_guarantee(level, amounts) for level in self._tree[queue].lineage[:-1])
+    def entitled(self, queue: int, amounts: Mapping[str, int], over: int | None = None) -> bool:
+        """Would the queue or an ancestor stay within its guarantee? Then it may reclaim what others borrow. `over`:
+        only guarantees count that this other queue has no part in."""
+        shared = () if over is None else self._tree[over].lineage
+        levels = [level for level in self._tree[queue].lineage[:-1] if level not in shared]
+        return any(self._within_guarantee(level, amounts) for level in levels)
 
     def _within_guarantee(self, queue: int, amounts: Mapping[str, int]) -> bool:
         """True if at least one requested resource is guaranteed, and all such stay within the guarantee."""

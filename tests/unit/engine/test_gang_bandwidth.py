@@ -102,7 +102,7 @@ def test_the_refusal_names_the_tightest_links_and_has_a_reason_of_its_own() -> N
     scene.submit("g", **gang(8, "200Gbps", required="spine"))
     scene.tick()
     words = (
-        "8 tasks must start together in one spine; the largest, spine s, has room for 4: each needs 200Gbps to the "
+        "8 tasks must start together in one spine; the largest, spine s, has space for 4: each needs 200Gbps to the "
         "others across leaf uplinks, and leaf l0 has 400Gbps left, enough for 2 tasks there"
     )
     assert scene.why("g") == (NO_BANDWIDTH, words)

@@ -69,7 +69,7 @@ def test_without_a_domain_that_is_large_enough_it_waits_and_the_largest_is_named
     assert scene.tick() == []
     reason, words = scene.why("g")
     assert reason == "no_domain_fits"
-    assert words == "5 tasks must start together in one rack; the largest, rack s0l0r1, has room for 4"
+    assert words == "5 tasks must start together in one rack; the largest, rack s0l0r1, has space for 4"
 
 
 def test_a_preferred_level_is_reached_where_it_can_be() -> None:
@@ -88,7 +88,7 @@ def test_else_the_next_wider_level_is_and_the_explanation_says_why_no_narrower_o
     scene.run("g", replicas=8, gang={"min": 8}, topology={"required": "spine", "preferred": "leaf"})
     assert len(set(labels_of(scene, "g", "spine"))) == 1
     (words,) = [note for note in told(scene, "g").notes if "together" in note]
-    assert words.endswith("; the largest leaf has room for 7")
+    assert words.endswith("; the largest leaf has space for 7")
 
 
 def test_it_is_not_begun_while_its_tasks_lie_apart() -> None:
@@ -142,7 +142,7 @@ def test_a_slice_that_fits_nowhere_keeps_the_gang_waiting_and_says_so() -> None:
     scene = fabric(cpu=1)
     scene.submit("g", replicas=6, gang={"min": 6}, topology={"slices": [{"size": 3, "within": "rack"}]})
     assert scene.tick() == []
-    assert scene.why("g")[1] == "6 tasks must start together, every 3 in one rack; there is room for 2"
+    assert scene.why("g")[1] == "6 tasks must start together, every 3 in one rack; there is space for 2"
 
 
 def test_neighbours_in_rank_are_neighbours_in_the_network() -> None:
@@ -272,7 +272,7 @@ def test_plan_places_the_gang_as_it_would_be_placed_and_says_the_level() -> None
     assert len(racks) == 1
     assert sum(one.node is not None for one in planned) == 4
     assert (
-        "4 tasks together in rack s0l0r0, on 2 nodes; the largest host has room for 2" in planned[0].explanation.notes
+        "4 tasks together in rack s0l0r0, on 2 nodes; the largest host has space for 2" in planned[0].explanation.notes
     )
     scene.submit("g", **spec.model_dump(mode="json", exclude_unset=True, exclude={"name", "resources"}))
     scene.tick()
@@ -284,7 +284,7 @@ def test_plan_of_a_gang_without_a_place_says_what_the_engine_would_say() -> None
     fields = {"name": "g", "replicas": 5, "gang": {"min": 5}, "resources": {"cpu": 1}, "topology": {"required": "rack"}}
     (planned,) = whole(Questions(scene.engine).plans.plan(Workload.model_validate(fields)))
     assert planned.node is None
-    assert "in one rack; the largest, rack s0l0r0, has room for 4" in planned.explanation.message
+    assert "in one rack; the largest, rack s0l0r0, has space for 4" in planned.explanation.message
 
 
 def test_explain_and_why_not_speak_of_the_gang_where_one_task_would_fit() -> None:
@@ -292,7 +292,7 @@ def test_explain_and_why_not_speak_of_the_gang_where_one_task_would_fit() -> Non
     scene.submit("g", replicas=5, gang={"min": 5}, topology={"required": "rack"})
     scene.tick()
     questions, work = Questions(scene.engine), scene.work("g")
-    words = "5 tasks must start together in one rack; the largest, rack s0l0r0, has room for 4"
+    words = "5 tasks must start together in one rack; the largest, rack s0l0r0, has space for 4"
     assert questions.explanations.explain(work.shape, work.id).message == words
     asked = questions.explanations.why_not(work.shape, "n3", work.id)
     assert sentences.why_not("g", asked, 0.0, holds=False) == (

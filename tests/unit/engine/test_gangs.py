@@ -16,7 +16,7 @@ def test_a_gang_starts_together_or_not_at_all() -> None:
     scene.submit("g", replicas=4, gang=gang(4))
     assert scene.tick() == []
     assert scene.on("g") == []
-    assert "4 tasks must start together and 3 have room" in scene.why("g")[1]
+    assert "4 tasks must start together and 3 fit" in scene.why("g")[1]
     scene.join("n2", cpu=1)
     assert sorted(scene.tick()) == ["g.0", "g.1", "g.2", "g.3"]
 

@@ -240,7 +240,7 @@ def test_what_a_finished_member_achieved_still_counts_after_a_restart() -> None:
     assert scene.stops == []
     scene.end("b", 2)
     assert scene.record("b").state == "succeeded"
-    assert not scene.engine._state.groups
+    assert not scene.engine._state.groups.all()
 
 
 def test_without_hold_the_others_run_on() -> None:
@@ -383,7 +383,7 @@ def test_a_gang_is_a_group_with_one_member() -> None:
     scene.tick()
     assert group.slack == 1
     scene.end_all("gang")
-    assert not scene.engine._state.groups
+    assert not scene.engine._state.groups.all()
 
 
 def test_after_a_restart_a_group_is_still_evicted_as_a_whole() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
-from dovetail.engine.lifecycle.pace import MAX_SLOWDOWN
+from dovetail.engine.lifecycle.node_outcomes import MAX_SLOWDOWN
 from dovetail.model.event import DomainFailed
 from dovetail.model.record import Outcomes
 

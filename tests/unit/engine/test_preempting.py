@@ -47,7 +47,7 @@ def test_the_victim_is_told_by_whom_keeps_its_place_and_runs_again() -> None:
     scene.tick()
     (stop,) = scene.stops
     assert stop.reason == "preempted by urgent (workload 3)"
-    assert scene.why("urgent") == ("preempting", "makes room for 1 task: waits for 1 task: victim.0")
+    assert scene.why("urgent") == ("preempting", "frees capacity for 1 task: waits for 1 task: victim.0")
     scene.stopped()
     assert scene.tick() == ["urgent.0"]
     assert scene.record("victim").state == "pending"
@@ -164,7 +164,7 @@ def test_a_whole_gang_makes_room_for_itself_at_once() -> None:
     scene.submit("gang", cpu=2, replicas=2, gang={"min": 2}, priority="high")
     scene.tick()
     assert len(scene.stopping()) == 4
-    assert scene.why("gang")[1].startswith("makes room for 2 tasks: waits for 4 tasks: ")
+    assert scene.why("gang")[1].startswith("frees capacity for 2 tasks: waits for 4 tasks: ")
     first, *others = [task for task, _ in scene._tasks("filler") if scene.work("filler").tasks[task.replica].node]
     assert first not in others
     scene.stopped()

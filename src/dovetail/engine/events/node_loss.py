@@ -7,15 +7,13 @@ failed stays cordoned until a user uncordons it.
 import numpy as np
 
 from dovetail.cluster.network.domains import SINGLE, level_column
-from dovetail.engine.lifecycle.pace import record_lost_task
+from dovetail.engine.lifecycle.node_outcomes import record_lost_task
 from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.timers import TimerKind
 from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.event import DomainFailed
 from dovetail.model.task import TaskState
-
-FAILED, SILENT = "node_failed", "node_silent"
 
 
 def rows_in(state: EngineState, level: str, name: str) -> list[int]:
@@ -34,13 +32,13 @@ def domain_failed(state: EngineState, event: DomainFailed, now: float) -> list[C
     commands: list[Command] = []
     rows = rows_in(state, event.level, event.name)
     why = f": {event.reason}" if event.reason else ""
+    words = f"{event.level} {event.name} failed{why}"
     for row in rows:
         name = state.cluster.names[row]
         state.cluster.set_cordoned(name, True, f"failed with {event.level} {event.name}{why}")
         state.changes.nodes[name] = None
     for row in rows:
-        words = f"{event.level} {event.name} failed{why}"
-        commands += lose_tasks(state, row, FAILED, words, words, now)
+        commands += lose_tasks(state, row, "node_failed", words, words, now)
     return commands
 
 
@@ -59,14 +57,11 @@ def lose_tasks(state: EngineState, row: int, word: str, reason: str, message: st
             assert live.backend is not None
             commands.append(Stop(task, name, live.backend, attempt_key(task, live.attempt), reason))
         state.release(work, task, now)
-        if live.state is TaskState.STOPPING and not live.evicting:
-            commands += end_task(state, work, task, TaskState.CANCELLED, "cancelled", reason, now)
+        if live.is_cancelled:
+            commands += end_task(state, task, TaskState.CANCELLED, "cancelled", reason, now)
         else:
-            commands += retry_task(state, work, task, word, message, now)
+            commands += retry_task(state, task, word, message, now)
     return commands
-
-
-# --- silence -------------------------------------------------------------------------------------------------
 
 
 def mark_silent(state: EngineState, name: str, now: float) -> None:
@@ -91,4 +86,4 @@ def silence_due(state: EngineState, name: str, now: float) -> list[Command]:
         mark_silent(state, name, now)
         return []
     words = f"{name} has been silent for {now - state.recoveries.silent[name]:.0f} s"
-    return lose_tasks(state, row, SILENT, words, words, now)
+    return lose_tasks(state, row, "node_silent", words, words, now)

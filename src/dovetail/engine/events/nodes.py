@@ -1,27 +1,24 @@
-"""Handlers for node and backend events, and eviction by NoExecute taints."""
+"""Handlers for events of nodes, backends and the network, and eviction by NoExecute taints.
+
+Changes of the network mark every node as changed, since distances and domains may differ anywhere. Running tasks stay
+where they are.
+"""
 
 from dovetail.engine.events.node_loss import clear_silence, lose_tasks, mark_silent
 from dovetail.engine.lifecycle.moving import move_away
 from dovetail.engine.lifecycle.task_lifecycle import stop_task
 from dovetail.engine.reservations.reservations import forget_node, node_joined, refill
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.memory import DISTANCES, TOPOLOGY
 from dovetail.engine.state.timers import TimerKind
+from dovetail.model import event as events
 from dovetail.model.command import Command
-from dovetail.model.event import (
-    BackendHealthChanged,
-    NodeCordoned,
-    NodeDrained,
-    NodeHealthChanged,
-    NodeJoined,
-    NodeLeft,
-    NodeObserved,
-)
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.selection import Effect, Taint
 
 
-def joined(state: EngineState, event: NodeJoined, now: float) -> list[Command]:
+def joined(state: EngineState, event: events.NodeJoined, now: float) -> list[Command]:
     row = state.cluster.join(event.node)
     clear_silence(state, event.node.name)
     _changed(state, event.node.name, row)
@@ -34,7 +31,7 @@ def _changed(state: EngineState, name: str, row: int) -> None:
     state.wake.dirty_rows.add(row)
 
 
-def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
+def left(state: EngineState, event: events.NodeLeft, now: float) -> list[Command]:
     cluster = state.cluster
     row = cluster.rows.get(event.name)
     if row is None:
@@ -43,7 +40,7 @@ def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
     commands = lose_tasks(state, row, "node_left", event.reason, f"{event.name} left: {event.reason}", now)
     to_refill = forget_node(state, event.name)
     cluster.leave(event.name)
-    state.trouble.pop(event.name, None)
+    state.node_failures.pop(event.name, None)
     state.changes.gone_nodes[event.name] = None
     state.wake.dirty_rows.discard(row)
     for owner, promise in list(state.promises.of_work.items()):  # they need capacity elsewhere
@@ -54,7 +51,7 @@ def left(state: EngineState, event: NodeLeft, now: float) -> list[Command]:
     return commands
 
 
-def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Command]:
+def health(state: EngineState, event: events.NodeHealthChanged, now: float) -> list[Command]:
     row = state.cluster.rows.get(event.name)
     if row is not None and bool(state.cluster.online[row]) != event.online:
         state.cluster.set_online(event.name, event.online, event.reason)
@@ -66,7 +63,7 @@ def health(state: EngineState, event: NodeHealthChanged, now: float) -> list[Com
     return []
 
 
-def cordoned(state: EngineState, event: NodeCordoned, now: float) -> list[Command]:  # noqa: ARG001
+def cordoned(state: EngineState, event: events.NodeCordoned, now: float) -> list[Command]:  # noqa: ARG001
     row = state.cluster.rows.get(event.name)
     if row is not None:
         state.cluster.set_cordoned(event.name, event.cordoned, event.reason)
@@ -74,21 +71,21 @@ def cordoned(state: EngineState, event: NodeCordoned, now: float) -> list[Comman
     return []
 
 
-def drained(state: EngineState, event: NodeDrained, now: float) -> list[Command]:
+def drained(state: EngineState, event: events.NodeDrained, now: float) -> list[Command]:
     cluster = state.cluster
     row = cluster.rows.get(event.name)
     if row is None:
         return []
-    cordoned(state, NodeCordoned(event.name, True, event.reason), now)
+    cordoned(state, events.NodeCordoned(event.name, True, event.reason), now)
     cluster.drained.add(event.name)
     return [
         command
         for task in sorted(cluster.placements.by_row[row])
-        for command in move_away(state, state.work[task.workload], task, f"drained: {event.reason}", now)
+        for command in move_away(state, task, f"drained: {event.reason}", now)
     ]
 
 
-def observed(state: EngineState, event: NodeObserved, now: float) -> list[Command]:
+def observed(state: EngineState, event: events.NodeObserved, now: float) -> list[Command]:
     row = state.cluster.rows.get(event.name)
     if row is not None:
         state.cluster.observe(event.name, event.used, now)
@@ -96,13 +93,43 @@ def observed(state: EngineState, event: NodeObserved, now: float) -> list[Comman
     return []
 
 
-def backend_health(state: EngineState, event: BackendHealthChanged, now: float) -> list[Command]:  # noqa: ARG001
+def backend_health(state: EngineState, event: events.BackendHealthChanged, now: float) -> list[Command]:  # noqa: ARG001
     cluster = state.cluster
     cluster.set_backend_available(event.backend, event.available)
     if event.available:
         code = cluster.backend_names.index(event.backend)
         state.wake.dirty_rows.update((cluster.backends[: cluster.width] == code).nonzero()[0].tolist())
     return []
+
+
+# --- the network ---------------------------------------------------------------------------------------------
+
+
+def topology_set(state: EngineState, event: events.TopologySet, now: float) -> list[Command]:  # noqa: ARG001
+    if event.topology != state.cluster.topology.definition:
+        state.cluster.set_topology(event.topology)
+        _network_changed(state, TOPOLOGY)
+    return []
+
+
+def distances_set(state: EngineState, event: events.DistancesSet, now: float) -> list[Command]:  # noqa: ARG001
+    for one, other, distance in event.pairs:
+        state.cluster.set_distance(one, other, distance)
+    if event.pairs:
+        _network_changed(state, DISTANCES)
+    return []
+
+
+def distances_cleared(state: EngineState, event: events.DistancesCleared, now: float) -> list[Command]:  # noqa: ARG001
+    if len(state.cluster.topology.distances):
+        state.cluster.clear_distances()
+        _network_changed(state, DISTANCES)
+    return []
+
+
+def _network_changed(state: EngineState, what: str) -> None:
+    state.changes.network[what] = None
+    state.wake.dirty_rows.update(state.cluster.rows.values())
 
 
 # --- NoExecute -----------------------------------------------------------------------------------------------
@@ -118,7 +145,7 @@ def evict_intolerant(state: EngineState, row: int, now: float) -> list[Command]:
         if tolerated_s is None:
             state.timers.clear(TimerKind.EVICTION, task)
         elif tolerated_s <= 0:
-            commands += stop_task(state, work, task, _not_tolerated(taints), evicting=True)
+            commands += stop_task(state, task, _not_tolerated(taints))
         elif state.timers.at(TimerKind.EVICTION, task) is None:
             state.timers.set(TimerKind.EVICTION, task, now + tolerated_s)
     return commands
@@ -146,7 +173,7 @@ def eviction_due(state: EngineState, key: TaskId | str, now: float) -> list[Comm
     taints = _no_execute_taints(state, placement.row)
     if _tolerated_s(work.shape, taints) is None:
         return []
-    return stop_task(state, work, key, _not_tolerated(taints), evicting=True)
+    return stop_task(state, key, _not_tolerated(taints))
 
 
 def _no_execute_taints(state: EngineState, row: int) -> list[Taint]:
@@ -155,15 +182,13 @@ def _no_execute_taints(state: EngineState, row: int) -> list[Taint]:
 
 def _tolerated_s(shape: Shape, taints: list[Taint]) -> float | None:
     """How long it tolerates all of these taints. None: for ever."""
-    least: float | None = None
+    limits: list[float] = []
     for taint in taints:
         matching = [tolerance.seconds for tolerance in shape.tolerations if tolerance.tolerates(taint)]
         if not matching:
             return 0.0
-        limits = [seconds for seconds in matching if seconds is not None]
-        if limits:
-            least = min(limits) if least is None else min(least, *limits)
-    return least
+        limits += [seconds for seconds in matching if seconds is not None]
+    return min(limits, default=None)
 
 
 def _not_tolerated(taints: list[Taint]) -> str:

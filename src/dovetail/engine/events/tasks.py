@@ -1,9 +1,10 @@
 """Handlers for what backends report about one attempt of a task. Stale and repeated reports change nothing."""
 
+from heapq import heappush
+
 from dovetail.engine.events.nodes import start_toleration_timer
-from dovetail.engine.lifecycle.pace import record_finished_task, record_lost_task
-from dovetail.engine.lifecycle.quarantine import placement_failed, placement_succeeded
-from dovetail.engine.lifecycle.task_lifecycle import end_task, retry_task, wait_again
+from dovetail.engine.lifecycle import node_outcomes
+from dovetail.engine.lifecycle.task_lifecycle import end_task, requeue, retry_task
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.work import Work
@@ -28,7 +29,7 @@ def bound(state: EngineState, event: TaskBound, now: float) -> list[Command]:  #
         work, live = found
         live.bind_failures = 0
         work.move(live, TaskState.BOUND, "bound", f"accepted by {live.backend} on {live.node}")
-        placement_succeeded(state, live.node)
+        node_outcomes.placement_succeeded(state, live.node)
         state.changes.touch_task(event.task)
     return []
 
@@ -53,32 +54,30 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
     if not found:
         return []
     work, live = found
+    assert live.node is not None
     if event.exit_code is not None:  # None: stopped or lost, which says nothing about outcome and run time
-        assert live.node is not None
         state.count_outcome(live.node, event.exit_code == 0)
         began = live.started_at if live.started_at is not None else live.placed_at
         if began is not None:
             state.learned.run_times.finished(state.owner(work), work.terms.run_s, now - began)
             if event.exit_code == 0:
-                record_finished_task(state, work, event.task, live.node, now - began)
+                node_outcomes.record_finished_task(state, work, event.task, live.node, now - began)
     elif live.state is not TaskState.STOPPING:
-        assert live.node is not None
-        record_lost_task(state, live.node)
+        node_outcomes.record_lost_task(state, live.node)
     state.release(work, event.task, now)
     live.exit_code = event.exit_code
-    stopped = live.state is TaskState.STOPPING and event.exit_code is None
     if event.exit_code == 0:
-        return end_task(state, work, event.task, TaskState.SUCCEEDED, "succeeded", "exit status 0", now)
-    if stopped and not live.evicting:
-        return end_task(state, work, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
-    if stopped:
-        return retry_task(state, work, event.task, _EVICTED.get(live.reason, "evicted"), live.message, now)
+        return end_task(state, event.task, TaskState.SUCCEEDED, "succeeded", "exit status 0", now)
+    if event.exit_code is None and live.is_cancelled:
+        return end_task(state, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
+    if event.exit_code is None and live.is_evicted:
+        return retry_task(state, event.task, _EVICTED.get(live.reason, "evicted"), live.message, now)
     if live.failures < work.terms.retries and not work.cancelled and not work.terminal_reason:
         live.failures += 1
         delay_s = backoff_s(state.settings.backoff, live.failures, state.settings.seed, str(event.task))
         message = f"{event.reason}; retry {live.failures} of {work.terms.retries} in {delay_s:.1f} s"
-        return retry_task(state, work, event.task, "failed", message, now, delay_s)
-    return end_task(state, work, event.task, TaskState.FAILED, "failed", event.reason, now)
+        return retry_task(state, event.task, "failed", message, now, delay_s)
+    return end_task(state, event.task, TaskState.FAILED, "failed", event.reason, now)
 
 
 #: The reason of a task that is pending again, by the reason it was stopped for.
@@ -93,20 +92,22 @@ def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Comma
     node = live.node
     state.release(work, event.task, now)
     live.bind_failures += 1
-    placement_failed(state, node, event.reason, now)
-    if live.state is TaskState.STOPPING and not live.evicting:
-        return end_task(state, work, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
+    node_outcomes.placement_failed(state, node, event.reason, now)
+    if live.is_cancelled:
+        return end_task(state, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
     if live.bind_failures >= state.settings.max_bind_failures:
         message = f"{live.backend} refused it {live.bind_failures} times: {event.reason}"
-        return end_task(state, work, event.task, TaskState.FAILED, "bind_failed", message, now)
+        return end_task(state, event.task, TaskState.FAILED, "bind_failed", message, now)
     delay_s = backoff_s(state.settings.backoff, live.bind_failures, state.settings.seed, str(event.task))
     message = f"{event.reason}; tried again in {delay_s:.1f} s"
-    return retry_task(state, work, event.task, "bind_failed", message, now, delay_s)
+    return retry_task(state, event.task, "bind_failed", message, now, delay_s)
 
 
 def retry_due(state: EngineState, task: TaskId, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
     """The backoff after a failure is over."""
     work = state.work.get(task.workload)
-    if work is not None and task.replica in work.delayed:
-        wait_again(state, work, task.replica)
+    if work is not None and work.delayed.pop(task.replica, None) is not None:
+        state.changes.notes[work.id] = None
+        heappush(work.waiting, task.replica)
+        requeue(state, work)
     return []

@@ -1,17 +1,20 @@
-"""Handlers for workloads: submit, cancel, scheduling deadline and promotion."""
+"""Handlers for workloads: submit, cancel, scheduling deadline, promotion, and work that an adapter reports.
 
-from dovetail.engine.lifecycle.task_lifecycle import await_promotion, dequeue, fail_waiting, regroup, requeue, stop_all
+Guarantees: a reported task that is already on a node counts there even if the node has no capacity left, and no command
+is sent for it. Its pending tasks are scheduled like any other.
+"""
+
+from dovetail.engine.lifecycle.task_lifecycle import await_promotion, dequeue, end_pending, regroup, requeue, stop_all
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.live_task import CANCELLING, LiveTask
 from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Group, Work
 from dovetail.model.command import Command
-from dovetail.model.event import CancelAsked, Submitted
+from dovetail.model.event import CancelAsked, DisruptionBudgetsSet, Nominated, Submitted, WorkArrived
 from dovetail.model.reason import Outcome
-from dovetail.model.task import TaskState
-from dovetail.model.workloads.workload import Condition
+from dovetail.model.task import TaskId, TaskState
 
-DEPENDENCY = Outcome.DEPENDENCY
 INCOMPLETE = "group_incomplete"
 
 
@@ -32,13 +35,68 @@ def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]
     )
     work.waiting.extend(range(spec.replicas))
     if work.after:
-        work.reason, work.message = DEPENDENCY, _waits_for(state, work.after)
+        names = [f"{state.work[id_].name} ({condition})" for id_, condition in work.after.items()]
+        work.reason, work.message = Outcome.DEPENDENCY, f"starts after {', '.join(names)}"
         state.changes.notes[work.id] = None
-    admit_workload(state, work, now)
+    _admit(state, work, now)
     return []
 
 
-def admit_workload(state: EngineState, work: Work, now: float) -> None:
+def arrived(state: EngineState, event: WorkArrived, now: float) -> list[Command]:
+    """Tasks on unknown nodes are pending, like those without a node."""
+    cluster = state.cluster
+    if event.terms.shape.kubernetes is not None:
+        cluster.placements.has_pods = True
+    work = Work(
+        id=event.workload,
+        namespace=event.namespace,
+        name=event.name,
+        rank=event.rank,
+        replicas=event.replicas,
+        terms=event.terms,
+        queue=state.router.queue(event.terms.queue, event.namespace),
+        submitted_at=now,
+    )
+    since = now if event.since is None else event.since
+    rows = [cluster.rows.get(name) for name in event.nodes]
+    work.waiting.extend(i for i in range(event.replicas) if i >= len(rows) or rows[i] is None)
+    placed = [(i, row) for i, row in enumerate(rows[: event.replicas]) if row is not None]
+    for replica, row in placed:
+        node, backend = cluster.names[row], cluster.backend_names[cluster.backends[row]]
+        work.tasks[replica] = LiveTask(
+            TaskState.RUNNING, 1, node, backend, "found", f"was on {node} already", placed_at=since, started_at=since
+        )
+        work.holding += 1
+        work.started_at = since
+        state.changes.tasks[TaskId(work.id, replica)] = None
+    _admit(state, work, now)
+    if not placed:
+        return []
+    shape, victim_info, run_s = work.shape, state.victim_info(work, since), state.expected_s(work)
+    column = state.request(shape).column
+    for replica, row in placed:
+        task = TaskId(work.id, replica)
+        slots = cluster.place(task, row, column, shape.service_key, victim_info, work.identity, shape.gpus)
+        work.tasks[replica].devices = slots
+        if run_s is not None:
+            state.ends.set(task, since + run_s)
+    state.charge(work, len(placed), now)
+    return []
+
+
+def nominated(state: EngineState, event: Nominated, now: float) -> list[Command]:  # noqa: ARG001 - as all handlers
+    work = state.work.get(event.workload)
+    if work is not None:
+        work.nominated = event.node
+    return []
+
+
+def budgets_set(state: EngineState, event: DisruptionBudgetsSet, now: float) -> list[Command]:  # noqa: ARG001
+    state.pod_budgets = event.budgets
+    return []
+
+
+def _admit(state: EngineState, work: Work, now: float) -> None:
     """Make the workload live and enqueue its pending tasks."""
     if state.policies:
         work.set_shape(state.policies.effective_shape(work.terms, work.namespace, work.name))
@@ -52,18 +110,15 @@ def admit_workload(state: EngineState, work: Work, now: float) -> None:
 
 def _join(state: EngineState, group: Group) -> None:
     """The group has a new member and may be complete now."""
+    reason = words = ""
     if group.tasks < group.least:
-        words = f"its group {group.name} has {group.tasks} of {group.least} tasks"
-        for member in group.members.values():
-            if not member.reason or member.reason == INCOMPLETE:
-                member.reason, member.message = INCOMPLETE, words
-                state.changes.workloads[member.id] = None
-        return
+        reason, words = INCOMPLETE, f"its group {group.name} has {group.tasks} of {group.least} tasks"
     for member in group.members.values():
-        if member.reason == INCOMPLETE:
-            member.reason = member.message = ""
+        if member.reason == INCOMPLETE or (reason and not member.reason):
+            member.reason, member.message = reason, words
             state.changes.workloads[member.id] = None
-    regroup(state, group)
+    if not reason:
+        regroup(state, group)
 
 
 def set_timers(state: EngineState, work: Work, waits_since: float) -> None:
@@ -81,8 +136,9 @@ def cancel_asked(state: EngineState, event: CancelAsked, now: float) -> list[Com
     work.cancelled = True
     work.reason, work.message = "cancelled", event.reason
     state.changes.workloads[work.id] = None
-    commands = fail_waiting(state, work, "cancelled", event.reason, now, to=TaskState.CANCELLED)
-    return commands + stop_all(state, work, event.reason, evicting=False)
+    pending = [*work.waiting, *work.delayed]
+    commands = end_pending(state, work, pending, TaskState.CANCELLED, "cancelled", event.reason, now)
+    return commands + stop_all(state, work, event.reason, CANCELLING)
 
 
 def deadline_passed(state: EngineState, workload: int, now: float) -> list[Command]:
@@ -95,7 +151,7 @@ def deadline_passed(state: EngineState, workload: int, now: float) -> list[Comma
         return []
     why = f": {work.message}" if work.message else ""
     message = f"not placed within {work.terms.schedule_within_s:g} s{why}"
-    return fail_waiting(state, work, "timeout", message, now, only_new=True)
+    return end_pending(state, work, new, TaskState.FAILED, "timeout", message, now)
 
 
 def promoted(state: EngineState, workload: int, now: float) -> list[Command]:
@@ -109,8 +165,3 @@ def promoted(state: EngineState, workload: int, now: float) -> list[Command]:
     requeue(state, work)
     await_promotion(state, work, now)
     return []
-
-
-def _waits_for(state: EngineState, after: dict[int, Condition]) -> str:
-    names = [f"{state.work[id_].name} ({condition})" for id_, condition in after.items()]
-    return f"starts after {', '.join(names)}"

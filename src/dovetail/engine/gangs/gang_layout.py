@@ -5,29 +5,34 @@ depend on each other in other ways too (spread, anti-affinity within a rack, an 
 with enough capacity are tried, the best first, up to a limit; with slices, one arrangement in each.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.network.domains import SINGLE, level_column
+from dovetail.cluster.network.uplinks import unlimited_levels
 from dovetail.cluster.selector_counts import concerns, selects
+from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.communication import add_notes
-from dovetail.engine.gangs.gang_bandwidth import GangBandwidth
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialResult, TrialSubject, one_by_one
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
 from dovetail.model.requests.asks import AffinityRule, Layout, Relation
+from dovetail.model.requests.task_identity import TaskIdentity
+from dovetail.model.resources import GPU
 from dovetail.model.task import TaskId
+from dovetail.model.text.quantity import format_bandwidth
 from dovetail.model.workloads.affinity import HOST
 from dovetail.placement.contract import CopyEffect, Request
 from dovetail.placement.filters.bandwidth import NO_BANDWIDTH
 from dovetail.placement.gangs.arranger import Arranger
 from dovetail.placement.gangs.domain_features import Prospect
-from dovetail.placement.gangs.strategies import BALANCED, Ranking, judge, rank_domains
-from dovetail.placement.gangs.tiers import EVERYWHERE
+from dovetail.placement.gangs.strategies import BALANCED, PACK, Ranking, judge, rank_domains
+from dovetail.placement.gangs.tiers import EVERYWHERE, Tiers, UplinkCapacity
 from dovetail.placement.pipeline.pipeline import Choice
 
 NO_DOMAIN = "no_domain_fits"
@@ -40,7 +45,9 @@ class GangLayout:
         self, state: EngineState, subject: TrialSubject, request: Request, replicas: list[int], layout: Layout
     ) -> None:
         self._state, self._subject, self._request, self._replicas = state, subject, request, replicas
-        self._strategy, self._complaints = state.strategy(layout.strategy, subject.shape)
+        # GPU gangs are packed by default: large ones need domains that are still empty.
+        usual = state.settings.gang_strategy or (PACK if GPU in request.needs else BALANCED)
+        self._strategy, self._complaints = state.router.strategies.or_balanced(layout.strategy or usual)
         self._layout = layout = layout._replace(strategy=self._strategy.name)
         self._pipeline = state.pipelines[subject.shape.profile]
         self._view = View(state.cluster)
@@ -49,9 +56,10 @@ class GangLayout:
             rule for rule in subject.shape.workload_affinity if rule.weight is None and concerns(rule, subject.identity)
         ]
         self._tiers = state.tiers.of(layout.levels)
-        self._copies = self._room()
-        self._links = GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, subject.identity)
-        self._arranger = Arranger(self._tiers, self._copies, len(replicas), layout, self._links.allowed)
+        #: float64[node]: how many of its tasks each node could take.
+        self.copies = self._copies()
+        self._links = _GangBandwidth(state.cluster, self._tiers, layout.bandwidth_mbps, subject.identity)
+        self._arranger = Arranger(self._tiers, self.copies, len(replicas), layout, self._links.allowed)
         self._rows: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def arranged(self) -> TrialResult:
@@ -66,8 +74,7 @@ class GangLayout:
             return TrialResult(self._choices(rows, tier, self._decided(ranking, tier, ranking.best)))
         return self._with_unknown(self._tried(tier))
 
-    def _room(self) -> F8:
-        """float64[node]: how many of its tasks each node could take."""
+    def _copies(self) -> F8:
         found = np.zeros(self._view.size)
         rows = np.flatnonzero(self._filtered.alive)
         if len(rows):
@@ -90,11 +97,6 @@ class GangLayout:
     # --- choosing --------------------------------------------------------------------------------------------
 
     @property
-    def copies(self) -> F8:
-        """float64[node]: how many of its tasks each node could take."""
-        return self._copies
-
-    @property
     def span(self) -> tuple[int, int]:
         """The widest tier that it may, and the narrowest that it should be placed in."""
         return self._arranger.widest, self._arranger.narrowest
@@ -111,7 +113,7 @@ class GangLayout:
 
         holding, count = self._arranger.holding(tier), len(self._replicas)
         exchange = all_reduce_s if talk.is_known else None
-        return Prospect(self._request, self._view, self._tiers, tier, self._copies, count, holding, exchange)
+        return Prospect(self._request, self._view, self._tiers, tier, self.copies, count, holding, exchange)
 
     def _ranking(self, tier: int) -> Ranking:
         return rank_domains(self._prospect(tier), self._strategy, self._state.router.strategies[BALANCED])
@@ -134,13 +136,13 @@ class GangLayout:
             for domain in ranking.order()[:left]:
                 left -= 1
                 notes = self._decided(ranking, tier, domain)
-                place = self._in_order if self._layout.slices else self._anyhow
+                place = self._in_order if self._layout.slices else self._one_by_one
                 last = place(tier, domain, notes)
                 if last.refusal is None:
                     return last
         return last
 
-    def _anyhow(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
+    def _one_by_one(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
         request = replace(self._request, among=self._tiers[tier].codes == domain)
         found = one_by_one(self._state, self._subject, request, self._replicas)
         if found.refusal is None:
@@ -158,10 +160,8 @@ class GangLayout:
                 if not self._pipeline.evaluator.run_filters(request, here).counts[-1]:
                     only = replace(request, among=np.arange(cluster.width) == row)
                     return one_by_one(self._state, self._subject, only, [replica])
-                task = TaskId(self._subject.id, replica)
-                cluster.place(
-                    task, row, request.column, shape.service_key, identity=self._subject.identity, gpus=shape.gpus
-                )
+                task, identity = TaskId(self._subject.id, replica), self._subject.identity
+                cluster.place(task, row, request.column, shape.service_key, identity=identity, gpus=shape.gpus)
                 if request.promised is not None:
                     request = replace(request, promised=request.promised.without(row, request.column))
         return TrialResult(self._choices(rows, tier, notes))
@@ -187,18 +187,8 @@ class GangLayout:
             points = tuple([p if isinstance(p, float) else p[i] for p in columns])
             name = cluster.names[row]
             line = NodePoints(name, scored.total.item(i), points, cluster.resources.load.item(row))
-            explained[row] = Explanation(
-                *(
-                    Outcome.PLACED,
-                    f"placed on {name}",
-                    self._pipeline.name,
-                    len(cluster.rows),
-                    funnel,
-                    weights,
-                    (line,),
-                ),
-                notes=notes,
-            )
+            asked = (self._pipeline.name, len(cluster.rows), funnel, weights)
+            explained[row] = Explanation(Outcome.PLACED, f"placed on {name}", *asked, (line,), notes=notes)
         return [Choice(row, explained[row]) for row in rows]
 
     def _reached(self, rows: tuple[int, ...], tier: int) -> str:
@@ -208,7 +198,7 @@ class GangLayout:
         words = f"{count} tasks together in {where}, on {hosts} node{'' if hosts == 1 else 's'}"
         if tier < self._arranger.narrowest:
             _, most = self._arranger.most(tier + 1)
-            words += f"; the largest {self._tiers[tier + 1].level} has room for {most}"
+            words += f"; the largest {self._tiers[tier + 1].level} has space for {most}"
         return words
 
     def _refusal(self) -> Explanation:
@@ -216,16 +206,16 @@ class GangLayout:
         slices = [f"every {size} in one {level}" for size, level in self._layout.slices]
         how = "".join(f", {words}" for words in slices)
         if unfit.tier == 0:
-            words = f"{len(self._replicas)} tasks must start together{how}; there is room for {unfit.most}"
+            words = f"{len(self._replicas)} tasks must start together{how}; there is space for {unfit.most}"
         else:
             level = self._tiers[unfit.tier].level
             largest = self._named(unfit.tier, unfit.domain)
             words = f"{len(self._replicas)} tasks must start together in one {level}{how}; the largest, {largest}, "
-            words += f"has room for {unfit.most}"
+            words += f"has space for {unfit.most}"
         funnel, _ = self._pipeline.funnel_and_weights(self._filtered, self._request)
         reason = NO_DOMAIN
         if self._links.allowed is not None:
-            without = Arranger(self._tiers, self._copies, len(self._replicas), self._layout)
+            without = Arranger(self._tiers, self.copies, len(self._replicas), self._layout)
             if without.tier_reached() is not None:
                 reason, words = NO_BANDWIDTH, f"{words}: {self._links.too_narrow(self._arranger, self._named)}"
         step = FunnelStep(f"one {self._tiers[unfit.tier].level or 'layout'}", 0, reason)
@@ -259,3 +249,50 @@ def _alone_on_host(rule: AffinityRule) -> bool:
 
 def _together(rule: AffinityRule) -> bool:
     return rule.relation is Relation.NEAR and rule.distance is None
+
+
+class _GangBandwidth:
+    """The bandwidth a gang needs between its tasks: how many each domain's uplinks allow, and messages about it.
+
+    It applies where all tasks are placed together (`placement.gangs.uplink_capacity`). Tasks that join others of their
+    gang or group are checked one by one instead (`placement.filters.bandwidth`).
+    """
+
+    def __init__(self, cluster: Cluster, tiers: Tiers, mbps: int, identity: TaskIdentity) -> None:
+        self._cluster, self._tiers, self._mbps = cluster, tiers, mbps
+        begun = bool(mbps) and len(cluster.placements.flows.members(identity.gang).rows) > 0
+        self._uplinks = UplinkCapacity(cluster, tiers, mbps) if mbps and not begun else None
+
+    @property
+    def allowed(self) -> Sequence[F8] | None:
+        """For the arranger; None where links set no limit, or tasks of the gang have nodes already."""
+        return self._uplinks.tasks if self._uplinks is not None and self._uplinks.sets_limits else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Does the arrangement by itself stay within what the links carry?"""
+        return not self._mbps or (self._uplinks is not None and self._uplinks.is_whole)
+
+    def too_narrow(self, arranger: Arranger, named: Callable[[int, int], str]) -> str:
+        """For a gang that would fit if links carried more: the uplink that keeps most of it out of the domain with most
+        capacity. `named`: the name of a domain of a tier."""
+        if self._uplinks is None:
+            return ""
+        unfit = arranger.unfit()
+        tightest = arranger.tightest_uplink(unfit.tier, unfit.domain)
+        asked = f"each needs {format_bandwidth(self._mbps)} to the others"
+        if tightest is None:
+            return asked
+        tier, domain = tightest
+        left, tasks = int(self._uplinks.left_mbps[tier][domain]), int(self._uplinks.tasks[tier][domain])
+        enough = f"enough for {tasks} task{'' if tasks == 1 else 's'} there"
+        where = f"across {self._tiers[tier].level} uplinks"
+        return f"{asked} {where}, and {named(tier, domain)} has {format_bandwidth(left)} left, {enough}"
+
+    def unlimited(self) -> tuple[str, ...]:
+        """Levels whose link capacity the topology does not state: bandwidth is not checked there."""
+        levels = unlimited_levels(self._cluster) if self._mbps else []
+        if not levels:
+            return ()
+        named = " and ".join(filter(None, (", ".join(levels[:-1]), levels[-1])))
+        return (f"bandwidth sets no limit across {named} uplinks: the topology does not say what they carry",)

@@ -9,6 +9,7 @@ parts.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from dovetail.engine.gangs.gang_trial import layout_of, try_subject
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.work import GroupPart, Work
+from dovetail.engine.state.work import GroupPart
 from dovetail.model.reason import Explanation
 from dovetail.model.requests.asks import Layout
 from dovetail.model.requests.shape import Shape
@@ -43,10 +44,6 @@ class GroupTrial(NamedTuple):
     request: Callable[[], Request]
     victim_info: VictimInfo = NO_VICTIM_INFO
 
-    @property
-    def name(self) -> str:
-        return self.subject.identity.workload
-
 
 @dataclass(slots=True)
 class Tried:
@@ -60,17 +57,13 @@ class Tried:
 def attempts(
     state: EngineState, parts: list[GroupPart], now: float, shapes: Sequence[Shape] | None = None
 ) -> list[GroupTrial]:
-    """`shapes`: of each part, where they are tried with fewer wishes than they have."""
-
-    def attempt(work: Work, replicas: list[int], shape: Shape) -> GroupTrial:
-        def request() -> Request:
-            return request_of(state, work, now, shape)
-
+    """`shapes`: of each part, where they are tried with fewer preferences than they have."""
+    found = []
+    for (work, replicas), shape in zip(parts, shapes or [part.work.shape for part in parts], strict=True):
         victim_info = state.victim_info(work, now) if len(parts) > 1 else NO_VICTIM_INFO  # only other parts see it
-        return GroupTrial(TrialSubject(work.id, shape, work.identity), replicas, request, victim_info)
-
-    each = shapes or [part.work.shape for part in parts]
-    return [attempt(part.work, part.replicas, shape) for part, shape in zip(parts, each, strict=True)]
+        request = partial(request_of, state, work, now, shape)
+        found.append(GroupTrial(TrialSubject(work.id, shape, work.identity), replicas, request, victim_info))
+    return found
 
 
 def try_parts(state: EngineState, parts: list[GroupTrial], *, begun: bool) -> Tried:
@@ -83,14 +76,17 @@ def try_parts(state: EngineState, parts: list[GroupTrial], *, begun: bool) -> Tr
     if _are_alike(parts):
         subject = first.subject._replace(id=_TRIAL_WORKLOAD)
         found = try_subject(state, subject, first.request(), list(range(total)), begun)
-        return Tried([], found.refusal) if found.refusal is not None else Tried(_shared_out(found.choices, parts))
+        if found.refusal is not None:
+            return Tried([], found.refusal)
+        in_rank_order = iter(found.choices)
+        return Tried([[next(in_rank_order) for _ in part.replicas] for part in parts])
     layout = None if begun else layout_of(state, parts[0].subject)
     tried = _by_domain(state, parts, layout) if layout is not None else in_turn(state, parts, None, begun)
     if tried.refusal is not None and layout is None:
         tried = _exactly(state, parts, [_layout(state, part, Layout()).copies for part in parts], None) or tried
     if tried.refusal is not None:
-        part = parts[tried.refused]
-        words = f"{total} tasks must start together, and {part.name} has no place: {tried.refusal.message}"
+        name = parts[tried.refused].subject.identity.workload
+        words = f"{total} tasks must start together, and {name} has no place: {tried.refusal.message}"
         tried.refusal = replace(tried.refusal, message=words)
     return tried
 
@@ -106,20 +102,18 @@ def in_turn(state: EngineState, parts: list[GroupTrial], among: B1 | None, begun
             together = try_subject(state, part.subject, request, part.replicas, begun)
             if together.refusal is not None:
                 return Tried([], together.refusal, index)
-            found[index] = put(state, part, request, together.choices)
+            found[index] = place_choices(state, part, request, together.choices)
     return Tried(found)
 
 
-def put(state: EngineState, part: GroupTrial, request: Request, choices: list[Choice]) -> list[Choice]:
+def place_choices(state: EngineState, part: GroupTrial, request: Request, choices: list[Choice]) -> list[Choice]:
     """Place the choices, inside a trial of the caller. Returns them with the GPUs they got."""
     found = []
     shape = part.subject.shape
     for replica, choice in zip(part.replicas, choices, strict=True):
         assert choice.row is not None
-        slots = state.cluster.place(
-            *(TaskId(part.subject.id, replica), choice.row, request.column, shape.service_key, part.victim_info),
-            *(part.subject.identity, request.shape.gpus, choice.slots),
-        )
+        task, known_by = TaskId(part.subject.id, replica), (shape.service_key, part.victim_info, part.subject.identity)
+        slots = state.cluster.place(task, choice.row, request.column, *known_by, request.shape.gpus, choice.slots)
         found.append(replace(choice, slots=slots or None))
     return found
 
@@ -181,7 +175,7 @@ def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], amon
     free = cluster.resources.free[:, : cluster.width]
     columns = [cluster.resources.vector(dict(part.subject.shape.amounts)) for part in parts]
     columns = [np.pad(column, (0, len(free) - len(column))) for column in columns]
-    allowed = [(room > 0) if among is None else (room > 0) & among for room in copies]
+    allowed = [(each > 0) if among is None else (each > 0) & among for each in copies]
     try:
         packed = pack(np.maximum(free, 0.0), columns, allowed, [len(part.replicas) for part in parts])
     except ValueError:
@@ -198,7 +192,7 @@ def _exactly(state: EngineState, parts: list[GroupTrial], copies: list[F8], amon
                 together = try_subject(state, part.subject, request, [replica], begun=True)
                 if together.refusal is not None:
                     return None
-                found[index] += put(state, one, request, together.choices)
+                found[index] += place_choices(state, one, request, together.choices)
     return Tried(found)
 
 
@@ -208,7 +202,7 @@ def _without_domain(state: EngineState, parts: list[GroupTrial], layouts: list[G
         alone = layouts[index].arranged()
         if alone.refusal is not None:
             return Tried([], alone.refusal, index)
-    words = "no one domain has room for each of them, though each would find one by itself"
+    words = "no domain has space for all of them, though each would find one by itself"
     index = hardest_first(state, parts)[0]
     nodes = len(state.cluster.rows)
     return Tried([], Explanation(NO_DOMAIN, words, parts[index].subject.shape.profile, nodes, ()), index)
@@ -223,9 +217,3 @@ def _are_alike(parts: list[GroupTrial]) -> bool:
         and part.subject.identity.talks == first.identity.talks
         for part in parts[1:]
     )
-
-
-def _shared_out(choices: list[Choice], parts: list[GroupTrial]) -> list[list[Choice]]:
-    """Hand the choices to the parts in order of rank."""
-    rest = iter(choices)
-    return [[next(rest) for _ in part.replicas] for part in parts]

@@ -1,7 +1,7 @@
-"""How many copies of a task each node has room for, as arrays, also with other amounts.
+"""How many copies of a task fit on each node, as arrays, also with other amounts.
 
 Guarantees: exact where nodes are judged by their own rows and a copy takes nothing but its amounts (`is_exact`).
-Elsewhere, and for other amounts of GPUs, an upper bound. Room that is promised to others does not count.
+Elsewhere, and for other amounts of GPUs, an upper bound. Capacity that is promised to others does not count.
 Left to others: whether the nodes allow the task at all.
 """
 
@@ -23,7 +23,7 @@ class Headroom:
 
     @property
     def is_exact(self) -> bool:
-        """Does a copy leave the verdict of every filter but those about room as it is, on all nodes?"""
+        """Does a copy leave the verdict of every filter but those about capacity as it is, on all nodes?"""
         request = self._request
         return not request.non_local and not self._evaluator.copies_interact(request, CopyEffect.BY_AMOUNTS)
 

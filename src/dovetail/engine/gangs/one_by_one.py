@@ -31,6 +31,7 @@ class TrialSubject(NamedTuple):
 def one_by_one(state: EngineState, subject: TrialSubject, request: Request, replicas: list[int]) -> TrialResult:
     pipeline, cluster = state.pipelines[subject.shape.profile], state.cluster
     cursor = pipeline.cursor
+    service, gpus = subject.shape.service_key, subject.shape.gpus
     found: list[Choice] = []
     refusal = None
     with cluster.trial():
@@ -41,16 +42,12 @@ def one_by_one(state: EngineState, subject: TrialSubject, request: Request, repl
                 refusal = choice.explanation
                 break
             found.append(choice)
-            cluster.place(
-                *(task, choice.row, request.column, subject.shape.service_key),
-                identity=subject.identity,
-                gpus=subject.shape.gpus,
-                slots=choice.slots,
-            )
+            placed = (task, choice.row, request.column, service)
+            cluster.place(*placed, identity=subject.identity, gpus=gpus, slots=choice.slots)
             pipeline.placed(request, choice.row)
             if request.promised is not None:
                 request = replace(request, promised=request.promised.without(choice.row, request.column))
     pipeline.cursor = cursor
     if refusal is not None:
-        refusal.message = f"{len(replicas)} tasks must start together and {len(found)} have room: {refusal.message}"
+        refusal.message = f"{len(replicas)} tasks must start together and {len(found)} fit: {refusal.message}"
     return TrialResult(found, refusal)

@@ -6,7 +6,7 @@ refused, never waited for. Left to others: releasing dependents (`release_depend
 long ago for the engine to remember (the store knows them).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dovetail.engine.state.engine_state import EngineState
@@ -40,13 +40,10 @@ def key_of(spec: Workload) -> Key:
     return spec.namespace, spec.name
 
 
-def names_outside(specs: Iterable[Workload]) -> set[Key]:
+def names_outside(specs: Sequence[Workload]) -> set[Key]:
     """Names in `after` that are not among the workloads themselves."""
-    waiting = [spec for spec in specs if spec.after]
-    if not waiting:
-        return set()
-    together = {key_of(spec) for spec in specs}
-    return {(spec.namespace, after.workload) for spec in waiting for after in spec.after} - together
+    named = {(spec.namespace, after.workload) for spec in specs for after in spec.after}
+    return named - set(map(key_of, specs))
 
 
 def in_order(specs: Sequence[Workload]) -> list[int]:
@@ -55,31 +52,25 @@ def in_order(specs: Sequence[Workload]) -> list[int]:
         return list(range(len(specs)))
     place = {key_of(spec): index for index, spec in enumerate(specs)}
     found: dict[int, None] = {}
-    for index in range(len(specs)):
-        _visit(index, specs, place, found)
+    for start in range(len(specs)):
+        # Depth-first search without recursion: a chain may be as long as the submission.
+        path = {} if start in found else {start: _before(specs[start], place)}
+        while path:
+            index, rest = next(reversed(path.items()))
+            following = next(rest, None)
+            if following is None:
+                del path[index]
+                found[index] = None
+            elif following in path:
+                circle = [*path][[*path].index(following) :]
+                raise CircularWait([specs[i].name for i in (*circle, following)])
+            elif following not in found:
+                path[following] = _before(specs[following], place)
     return list(found)
 
 
-def _visit(start: int, specs: Sequence[Workload], place: Mapping[Key, int], found: dict[int, None]) -> None:
-    """Depth-first search without recursion: a chain may be as long as the submission."""
-    path: dict[int, Iterable[int]] = {}
-    if start not in found:
-        path[start] = iter(_before(specs[start], place))
-    while path:
-        index, rest = next(reversed(path.items()))
-        following = next(iter(rest), None)
-        if following is None:
-            del path[index]
-            found[index] = None
-        elif following in path:
-            circle = [*path][[*path].index(following) :]
-            raise CircularWait([specs[i].name for i in (*circle, following)])
-        elif following not in found:
-            path[following] = iter(_before(specs[following], place))
-
-
-def _before(spec: Workload, place: Mapping[Key, int]) -> list[int]:
-    return [place[key] for after in spec.after if (key := (spec.namespace, after.workload)) in place]
+def _before(spec: Workload, place: Mapping[Key, int]) -> Iterator[int]:
+    return iter([place[key] for after in spec.after if (key := (spec.namespace, after.workload)) in place])
 
 
 def resolve(
@@ -91,26 +82,19 @@ def resolve(
     unmet: list[Unmet] = []
     for index, after in enumerate(spec.after):
         key = (spec.namespace, after.workload)
-        if key in together:
-            _want(wanted, together[key], after.condition)
-            continue
-        found = _known(state, key, now) or ended_before.get(key)
+        found = (together[key], WorkloadState.PENDING) if key in together else _known(state, key, now)
+        found = found or ended_before.get(key)
         if found is None:
             unmet.append(Unmet(index, f"no workload {after.workload!r} in namespace {spec.namespace!r}"))
             continue
         id_, how = found
         if not how.finished:
-            _want(wanted, id_, after.condition)
+            if wanted.get(id_) is not Condition.SUCCEEDED:  # named twice, the stricter condition counts
+                wanted[id_] = after.condition
         elif after.condition is Condition.SUCCEEDED and how is not WorkloadState.SUCCEEDED:
             words = f"{after.workload} {_ENDED[how]} (workload {id_}), so it can no longer succeed"
             unmet.append(Unmet(index, f"{words}; submit it again, or write condition: finished"))
     return tuple(wanted.items()), unmet
-
-
-def _want(wanted: dict[int, Condition], id_: int, condition: Condition) -> None:
-    """If a workload is named twice, the stricter condition counts."""
-    if wanted.get(id_) is not Condition.SUCCEEDED:
-        wanted[id_] = condition
 
 
 def _known(state: EngineState, key: Key, now: float) -> tuple[int, WorkloadState] | None:

@@ -1,18 +1,18 @@
 """Moving a task from its node to another, with its capacity held on both sides until it has arrived.
 
 A move begins with one command (`Move`). The source keeps the task's capacity until the backend reports; the target's is
-reserved from the decision on (`Recoveries.keep`), and a restart remembers both. A backend that migrates live reports
+reserved from the decision on (`Recoveries.hold`), and a restart remembers both. A backend that migrates live reports
 `TaskMoved`, and the attempt continues on the target. For all others a move is stop and start: the backend reports the
-end of the attempt, and the next one is placed on the target (`recovery_moves.arrive`).
+end of the attempt, and the next one is placed on the target (`recovery.moves.place_arrivals`).
 
 Guarantees: nobody else is given the target's capacity meanwhile. A move whose target is lost or refuses the task ends
 like an eviction: the task is queued again. Leaves to others: which tasks should move, and where to.
 """
 
 from dovetail.engine.gangs.requests import request_of
-from dovetail.engine.lifecycle.task_lifecycle import EVICTING, MOVING, requeue, stop_task
+from dovetail.engine.lifecycle.task_lifecycle import requeue, stop_task
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.work import Work
+from dovetail.engine.state.live_task import EVICTING, MOVING
 from dovetail.model.command import Command, Move, Stop, attempt_key
 from dovetail.model.event import MoveAsked, TaskMoved
 from dovetail.model.reason import Explanation
@@ -20,52 +20,44 @@ from dovetail.model.task import TaskId, TaskState
 
 
 def move_task(
-    state: EngineState,
-    work: Work,
-    task: TaskId,
-    row: int,
-    reason: str,
-    word: str = MOVING,
-    explanation: Explanation | None = None,
+    state: EngineState, task: TaskId, row: int, reason: str, word: str = MOVING, explanation: Explanation | None = None
 ) -> list[Command]:
     """Begin a move to the row. A task that is stopping already gets its target, and no other command."""
     target = state.cluster.names[row]
-    can_migrate = _can_migrate(state, work, task, row)
-    hold_target(state, work, task, target, explanation)
+    can_migrate = _can_migrate(state, task, row)
+    hold_target(state, task, target, explanation)
     found: list[Command] = []
-    for command in stop_task(state, work, task, reason, evicting=True, word=word):
+    for command in stop_task(state, task, reason, word):
         assert isinstance(command, Stop)
         found.append(Move(command.task, command.node, command.backend, command.key, reason, target, can_migrate))
     return found
 
 
-def _can_migrate(state: EngineState, work: Work, task: TaskId, row: int) -> bool:
+def _can_migrate(state: EngineState, task: TaskId, row: int) -> bool:
     """May the backend migrate it live? GPUs are chosen when a task arrives, another backend cannot take over what runs,
     and the target must have the capacity now."""
-    cluster, live = state.cluster, work.task(task.replica)
-    column = state.asked(work.shape, work.identity).column
+    cluster, work = state.cluster, state.work[task.workload]
+    live, column = work.task(task.replica), state.request(work.shape).column
     free = cluster.resources.free[: len(column), row]
     here = cluster.backend_names[cluster.backends[row]] == live.backend
     return live.state is TaskState.RUNNING and here and not live.devices and bool((free >= column).all())
 
 
-def hold_target(
-    state: EngineState, work: Work, task: TaskId, node: str, explanation: Explanation | None = None
-) -> None:
+def hold_target(state: EngineState, task: TaskId, node: str, explanation: Explanation | None = None) -> None:
     """Reserve the task's capacity on the node it will come to."""
-    column = state.asked(work.shape, work.identity).column
-    state.recoveries.hold(state.cluster, task, node, column, explanation)
-    state.changes.notes[work.id] = None
+    column = state.request(state.work[task.workload].shape).column
+    state.recoveries.hold(task, node, column, explanation)
+    state.changes.notes[task.workload] = None
 
 
-def move_away(state: EngineState, work: Work, task: TaskId, reason: str, now: float) -> list[Command]:
-    """Move the task to the best other node; evict it if there is none. A gang starts together again, so its tasks are
-    evicted."""
+def move_away(state: EngineState, task: TaskId, reason: str, now: float) -> list[Command]:
+    """Move the task to the best other node. Evict it if there is none, or if it is in a gang, which starts together."""
+    work = state.work[task.workload]
     if work.group is None and work.task(task.replica).state is not TaskState.STOPPING:
         choice = state.pipelines[work.shape.profile].decide(request_of(state, work, now), str(task))
         if choice.row is not None and choice.row != state.cluster.placements.by_task[task].row:
-            return move_task(state, work, task, choice.row, reason, EVICTING, choice.explanation)
-    return stop_task(state, work, task, reason, evicting=True)
+            return move_task(state, task, choice.row, reason, EVICTING, choice.explanation)
+    return stop_task(state, task, reason)
 
 
 def move_asked(state: EngineState, event: MoveAsked, now: float) -> list[Command]:
@@ -79,7 +71,7 @@ def move_asked(state: EngineState, event: MoveAsked, now: float) -> list[Command
     choice = state.pipelines[work.shape.profile].decide_at(request_of(state, work, now), row)
     if choice is None:
         return []
-    return move_task(state, work, event.task, row, event.reason, MOVING, choice.explanation)
+    return move_task(state, event.task, row, event.reason, MOVING, choice.explanation)
 
 
 def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command]:  # noqa: ARG001
@@ -96,16 +88,15 @@ def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command
     stop = Stop(event.task, event.node, backend, event.key, live.message)
     if not current or live.state is not TaskState.STOPPING:
         return [stop]
-    state.recoveries.release(cluster, event.task)
+    state.recoveries.release(event.task)
     state.changes.notes[work.id] = None
     before = cluster.remove(event.task)
     state.wake.dirty_rows.add(before.row)
     cluster.place(event.task, row, before.column, before.service, before.victim_info, before.identity)
     live.node = event.node
     state.changes.touch_task(event.task)
-    if not live.evicting:
+    if live.is_cancelled:
         return [stop]
-    live.evicting = False
     state.stopping.pop(event.task, None)
     work.move(live, TaskState.RUNNING, "running", f"moved to {event.node}")
     requeue(state, work)

@@ -8,6 +8,7 @@ from heapq import heappush
 
 from dovetail.engine.backfill.backfilling import started
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.live_task import CANCELLING, EVICTING
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Group, QueuePlace, Work
@@ -15,48 +16,42 @@ from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition
 
-#: Reasons of STOPPING after which the task runs elsewhere; a restart recognises it by them.
-EVICTING, PREEMPTING, CANCELLING, MOVING = "evicting", "preempting", "cancelling", "moving"
-TO_RUN_ELSEWHERE = frozenset({EVICTING, PREEMPTING, MOVING})
 #: Why a task is pending that was moved for a recovery.
 MOVED = "moved"
 
 
-def stop_task(
-    state: EngineState, work: Work, task: TaskId, reason: str, *, evicting: bool, word: str = EVICTING
-) -> list[Command]:
-    """Tell the task to stop: to run elsewhere if `evicting`, else for good."""
+def stop_task(state: EngineState, task: TaskId, why: str, word: str = EVICTING) -> list[Command]:
+    """Tell the task to stop: for good if `word` is CANCELLING, else to run elsewhere."""
+    work = state.work[task.workload]
     live = work.task(task.replica)
     if live.state is TaskState.STOPPING:
-        if live.evicting and not evicting:  # an eviction becomes a cancellation, never the other way round
-            live.evicting, live.reason, live.message = False, CANCELLING, reason
+        if live.is_evicted and word == CANCELLING:  # an eviction becomes a cancellation, never the other way round
+            live.reason, live.message = CANCELLING, why
             state.changes.touch_task(task)
         return []
-    live.evicting = evicting
-    work.move(live, TaskState.STOPPING, word if evicting else CANCELLING, reason)
+    work.move(live, TaskState.STOPPING, word, why)
     state.stopping[task] = None
     state.changes.touch_task(task)
     if not work.can_start:  # the pending tasks of a gang wait for the ones that are stopping
         dequeue(state, work)
     assert live.node is not None
     assert live.backend is not None
-    return [Stop(task, live.node, live.backend, attempt_key(task, live.attempt), reason)]
+    return [Stop(task, live.node, live.backend, attempt_key(task, live.attempt), why)]
 
 
-def stop_all(state: EngineState, work: Work, reason: str, *, evicting: bool) -> list[Command]:
+def stop_all(state: EngineState, work: Work, why: str, word: str = EVICTING) -> list[Command]:
     """Stop every task of the workload that holds a node."""
     return [
         command
         for replica, live in list(work.tasks.items())
         if live.state.holds_node
-        for command in stop_task(state, work, TaskId(work.id, replica), reason, evicting=evicting)
+        for command in stop_task(state, TaskId(work.id, replica), why, word)
     ]
 
 
-def end_task(
-    state: EngineState, work: Work, task: TaskId, to: TaskState, reason: str, message: str, now: float
-) -> list[Command]:
+def end_task(state: EngineState, task: TaskId, to: TaskState, reason: str, message: str, now: float) -> list[Command]:
     """The task is finished, with or without success. A gang that can never be complete again fails with it."""
+    work = state.work[task.workload]
     live = work.task(task.replica)
     work.move(live, to, reason, message)
     live.finished_at = now
@@ -74,15 +69,15 @@ def end_task(
 
 
 def retry_task(
-    state: EngineState, work: Work, task: TaskId, reason: str, message: str, now: float, delay_s: float = 0.0
+    state: EngineState, task: TaskId, reason: str, message: str, now: float, delay_s: float = 0.0
 ) -> list[Command]:
     """The task is pending again, at once or after a delay."""
+    work = state.work[task.workload]
     live = work.task(task.replica)
     work.move(live, TaskState.PENDING, reason, message)
     live.node = live.backend = None
     live.devices = ()
     live.placed_at = live.started_at = None
-    live.evicting = False
     work.reason, work.message = reason, message
     state.changes.touch_task(task)
     state.timers.clear(TimerKind.EVICTION, task)
@@ -104,14 +99,6 @@ def await_promotion(state: EngineState, work: Work, since: float) -> None:
     promotion = state.settings.promotion
     if promotion is not None and work.rank > promotion.most.rank:
         state.timers.set(TimerKind.PROMOTION, work.id, since + promotion.after)
-
-
-def wait_again(state: EngineState, work: Work, replica: int) -> None:
-    """The backoff after a failure is over."""
-    del work.delayed[replica]
-    state.changes.notes[work.id] = None
-    heappush(work.waiting, replica)
-    requeue(state, work)
 
 
 def requeue(state: EngineState, work: Work) -> None:
@@ -137,9 +124,9 @@ def dequeue(state: EngineState, work: Work) -> None:
 
 
 def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
-    """The gang or group of the workload is complete or holds no node: what is left of a broken one gives its nodes back
-    and waits for the rest, and one that can never be complete again fails. Cancelled members are missed by the others,
-    which wait for somebody in their place."""
+    """Keep the rule that the gang or group of the workload is complete or holds no node: a broken one gives its nodes
+    back and waits for the missing tasks, and one that can never be complete again fails. If a member was cancelled,
+    the others wait for a replacement."""
     group = work.group
     if group is None or work.terminal_reason:
         return []
@@ -151,7 +138,7 @@ def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
                 if not member.terminal_reason and not member.cancelled:
                     commands += fail_workload(state, member, "gang_failed", words, now)
             return commands
-        keeps_nodes = _is_recovering(state, work, group, now) if group.is_solo else _is_mending(state, group)
+        keeps_nodes = _is_recovering(state, work, group, now) if group.is_solo else _seeks_replacements(state, group)
         if group.firm and not keeps_nodes:
             commands += give_nodes_back(state, group)
     regroup(state, group)
@@ -160,21 +147,17 @@ def keep_gang(state: EngineState, work: Work, now: float) -> list[Command]:
 
 def give_nodes_back(state: EngineState, group: Group, why: str = "") -> list[Command]:
     """Every task of a group that fell below its least stops, to start again with the others."""
-    group.mending = False
-    words = _too_few_words(group) + (f": {why}" if why else "")
+    group.seeks_replacements = False
+    name = "gang" if group.is_solo else f"group {group.name}"
+    words = f"its {name} fell below {group.least} tasks" + (f": {why}" if why else "")
     members = list(group.members.values())
-    return [command for member in members for command in stop_all(state, member, words, evicting=True)]
+    return [command for member in members for command in stop_all(state, member, words)]
 
 
 def _failure_words(group: Group) -> str:
     if group.is_solo:
         return f"{group.lost} of {group.tasks} tasks failed, and the gang needs {group.least}"
     return f"{group.failed} of the {group.tasks} tasks of group {group.name} failed, and it needs {group.least}"
-
-
-def _too_few_words(group: Group) -> str:
-    name = "gang" if group.is_solo else f"group {group.name}"
-    return f"its {name} fell below {group.least} tasks"
 
 
 def _is_recovering(state: EngineState, work: Work, group: Group, now: float) -> bool:
@@ -193,15 +176,15 @@ def _is_recovering(state: EngineState, work: Work, group: Group, now: float) -> 
     return work.recovery is not None
 
 
-def _is_mending(state: EngineState, group: Group) -> bool:
+def _seeks_replacements(state: EngineState, group: Group) -> bool:
     """Does a group of several workloads keep its nodes? It does where it lost tasks with their nodes and others of its
     tasks can take their place: they are tried before anything else is given back (`group_placing`)."""
-    fresh = state.recoveries.newly_lost
-    if group.firm and state.settings.recovery.enabled and any(member in fresh for member in group.members):
-        group.mending = True
+    newly_lost = state.recoveries.newly_lost
+    if group.firm and state.settings.recovery.enabled and not newly_lost.keys().isdisjoint(group.members):
+        group.seeks_replacements = True
     if group.leader is None:
-        group.mending = False
-    return group.mending
+        group.seeks_replacements = False
+    return group.seeks_replacements
 
 
 def regroup(state: EngineState, group: Group) -> None:
@@ -219,23 +202,17 @@ def fail_workload(state: EngineState, work: Work, reason: str, message: str, now
     """No task of it may start any more: pending ones fail, running ones are stopped."""
     work.terminal_reason = reason
     work.reason, work.message = reason, message
-    return fail_waiting(state, work, reason, message, now) + stop_all(state, work, message, evicting=False)
+    pending = [*work.waiting, *work.delayed]
+    commands = end_pending(state, work, pending, TaskState.FAILED, reason, message, now)
+    return commands + stop_all(state, work, message, CANCELLING)
 
 
-def fail_waiting(
-    state: EngineState,
-    work: Work,
-    reason: str,
-    message: str,
-    now: float,
-    to: TaskState = TaskState.FAILED,
-    only_new: bool = False,
+def end_pending(
+    state: EngineState, work: Work, pending: list[int], to: TaskState, reason: str, message: str, now: float
 ) -> list[Command]:
-    """End its pending tasks; with `only_new` those that never had a node."""
-    replicas = sorted([*work.waiting, *work.delayed])
-    chosen = [replica for replica in replicas if not only_new or not work.task(replica).attempt]
-    kept = set(replicas) - set(chosen)
-    work.waiting = sorted(kept - set(work.delayed))  # sorted is a heap
+    """End these of its pending tasks."""
+    chosen = sorted(pending)
+    work.waiting = sorted(set(work.waiting).difference(chosen))  # sorted is a heap
     for replica in chosen:
         if work.delayed.pop(replica, None) is not None:
             state.timers.clear(TimerKind.RETRY, TaskId(work.id, replica))
@@ -243,7 +220,7 @@ def fail_waiting(
     dequeue(state, work)
     commands: list[Command] = []
     for replica in chosen:
-        commands += end_task(state, work, TaskId(work.id, replica), to, reason, message, now)
+        commands += end_task(state, TaskId(work.id, replica), to, reason, message, now)
     return commands
 
 

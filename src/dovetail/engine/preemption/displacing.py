@@ -1,4 +1,4 @@
-"""Preemption: less urgent work gives way for work that fits nowhere, if that helps.
+"""Preemption: less urgent work is stopped for work that fits nowhere, if that helps.
 
 The profile chooses how victims are found (`ProfileSettings.victims`): the cheapest set, or as kube-scheduler nominates
 a node. Guarantees: no task is stopped unless the work then fits, with its rules about other work and the network.
@@ -15,24 +15,23 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.placements import Placement
 from dovetail.engine.backfill.backfilling import is_clearing
 from dovetail.engine.gangs.gang_trial import places_to_clear, try_subject, try_together
-from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, put
+from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, place_choices
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import unpromised_request
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
-    describe_victims,
     needs_trial,
     plan_preemption,
     preempt,
 )
-from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import GroupPart, Work
 from dovetail.model.command import Command
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
+from dovetail.model.text.listing import first_of
 from dovetail.placement.contract import Request
 from dovetail.placement.preemption.cheapest import cheapest
 from dovetail.placement.preemption.cost import FREE, Cost
@@ -57,62 +56,48 @@ def displace(
         work.displacing = False
         work.failed_preemptions += 1
         if (again := work.failed_preemptions - _BAD_LUCK) > 0:
-            work.preemption_backoff_until = now + backoff_s(
-                state.settings.backoff, again, state.settings.seed, str(work.id)
-            )
+            pause_s = backoff_s(state.settings.backoff, again, state.settings.seed, str(work.id))
+            work.preemption_backoff_until = now + pause_s
             state.timers.set(TimerKind.PREEMPTION_PAUSE, work.id, work.preemption_backoff_until)
-    kept = state.promises.withdraw(work.id)
-    # Two workloads that claim the same capacity could take it from each other endlessly.
-    if work.preemption_searched_at == state.wake.event_count or now < work.preemption_backoff_until:
-        _offer(state, kept)
-        return refusal
-    work.preemption_searched_at = state.wake.event_count
-    found = VICTIM_SEARCHES[state.pipelines[work.shape.profile].settings.victims](state, parts, now)
+    kept, found = state.promises.withdraw(work.id), None
+    # Once for each event: two workloads that claim the same capacity could take it from each other endlessly.
+    if work.preemption_searched_at != state.wake.event_count and now >= work.preemption_backoff_until:
+        work.preemption_searched_at = state.wake.event_count
+        found = VICTIM_SEARCHES[state.pipelines[work.shape.profile].settings.victims](state, parts, now)
     if found is None:
-        _offer(state, kept)
+        if kept is not None and kept.clearing:  # the work cannot use the capacity cleared for it, but others may
+            state.wake.dirty_rows.update(row for row, _ in kept.rows)
         return refusal
     commands += preempt(state, work, found, now)
     work.displacing = True
-    words = describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
+    words = _describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
     together = sum(len(part.replicas) for part in parts)
-    message = f"makes room for {together} task{'' if together == 1 else 's'}: waits for {words}"
+    message = f"frees capacity for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
 
 
-def _offer(state: EngineState, kept: Promise | None) -> None:
-    """Others may have the capacity that was cleared for work that cannot use it after all."""
-    if kept is not None and kept.clearing:
-        state.wake.dirty_rows.update(row for row, _ in kept.rows)
-
-
-# --- as kube-scheduler does -----------------------------------------------------------------------------------
+def _describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
+    """`3 tasks: web.0, web.1 and 1 more`."""
+    named = first_of(tasks, 3, lambda task: f"{state.work[task.workload].name}.{task.replica}")
+    return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {named}"
 
 
 def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> PreemptionPlan | None:
-    """Room for one pod on one node. kube-scheduler has no such rule for gangs: for those the cheapest victims go."""
+    """Capacity for one pod on one node. kube-scheduler has no rule for gangs: for those the cheapest victims go."""
     work = parts[0].work
     if len(parts) > 1 or len(parts[0].replicas) > 1:
         return _cheapest(state, parts, now)
     if not work.terms.may_preempt:
         return None
-    request = state.asked(work.shape, work.identity)
-    pipeline = state.pipelines[work.shape.profile]
-    found = nominate(
-        state.cluster,
-        state.victim_table,
-        pipeline.evaluator,
-        request,
-        work.terms.priority or 0,
-        state.pod_budgets,
-        _coming(state, work),
-        None if request.non_local else pipeline.feasible_ignoring_capacity(request),
-    )
-    if found is None:
-        return None
-    return PreemptionPlan(found.victims, ((found.row, request.column),), FREE)
+    request, priority = state.asked(work.shape, work.identity), work.terms.priority or 0
+    pipeline, coming = state.pipelines[work.shape.profile], _nominated_before(state, work)
+    candidates = None if request.non_local else pipeline.feasible_ignoring_capacity(request)
+    tables = state.cluster, state.victim_table, pipeline.evaluator
+    found = nominate(*tables, request, priority, state.pod_budgets, coming, candidates)
+    return None if found is None else PreemptionPlan(found.victims, ((found.row, request.column),), FREE)
 
 
-def _coming(state: EngineState, work: Work) -> NominatedPlacements:
+def _nominated_before(state: EngineState, work: Work) -> NominatedPlacements:
     """Pods that are nominated to a node and at least as urgent: the capacity kept for them is not available."""
     nominated_tasks = state.promises.nominated_tasks
     for owner in nominated_tasks.take_dirty():
@@ -126,11 +111,8 @@ def _coming(state: EngineState, work: Work) -> NominatedPlacements:
     return nominated_tasks.at_or_above(work.terms.priority or 0, except_owner=work.id)
 
 
-# --- the cheapest victims -------------------------------------------------------------------------------------
-
-
 def _cheapest(state: EngineState, parts: list[GroupPart], now: float) -> PreemptionPlan | None:
-    """The cheapest victims that make room for all parts, in one domain if they have to be in one."""
+    """The cheapest victims that free enough for all parts, in one domain if they have to be in one."""
     if len(parts) == 1:
         return _cheapest_for_one(state, parts[0], now)
     tried = attempts(state, parts, now, [part.work.shape.least for part in parts])
@@ -181,17 +163,17 @@ def _cleared(
             found = try_subject(state, one.subject, request, one.replicas, begun=False)
             if found.refusal is not None:
                 claim = PreemptionRequest(one.subject.shape, work.rank, work.queue, len(one.replicas), work.id)
-                room = plan_preemption(state, claim, now, request)
-                if room is None:
+                preempted = plan_preemption(state, claim, now, request)
+                if preempted is None:
                     return None
-                cost = room.cost if cost is None else cost.with_more(room.cost)
-                victims += room.tasks
-                for task in room.tasks:
+                cost = preempted.cost if cost is None else cost.with_more(preempted.cost)
+                victims += preempted.tasks
+                for task in preempted.tasks:
                     cluster.remove(task)
                 found = try_subject(state, one.subject, request, one.replicas, begun=False)
                 if found.refusal is not None:
                     return None
-            for choice in put(state, one, request, found.choices):
+            for choice in place_choices(state, one, request, found.choices):
                 assert choice.row is not None
                 kept[choice.row] = kept.get(choice.row, np.zeros_like(request.column)) + request.column
     if cost is None and not state.stopping:

@@ -16,9 +16,10 @@ from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.views.view import View
 from dovetail.engine.backfill.backfilling import is_being_cleared
-from dovetail.engine.lifecycle.task_lifecycle import PREEMPTING, stop_task
+from dovetail.engine.lifecycle.task_lifecycle import stop_task
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.live_task import PREEMPTING
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command
 from dovetail.model.requests.shape import Shape
@@ -36,7 +37,6 @@ from dovetail.placement.preemption.victim_table import VictimArrays
 
 #: The least urgent class that may preempt.
 LAST_TO_PREEMPT = Priority.MEDIUM.rank
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,51 +85,40 @@ def plan_preemption(
 
 
 def _find_victims(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> Victims | None:
-    reclaim = _reclaimable(state, claim)
+    has_guarantees = bool(state.router.queues.shared_out)
+    asked = _amounts(claim.shape, claim.count)
+    reclaim = state.accounts.quotas.reclaimable_from(claim.queue, asked) if has_guarantees else set()
     if claim.rank > LAST_TO_PREEMPT and not reclaim:
         return None
     candidates = _candidates(state, claim, request, now)
     if not candidates.any():
         return None
-    kept = _guaranteed(state, claim)
-    found = _search(state, claim, request, candidates, reclaim, kept, now)
-    while found is not None and (overdrawn := _overdrawn(state, claim, found.tasks, reclaim)):
-        kept |= overdrawn
-        found = _search(state, claim, request, candidates, reclaim, kept, now)
-    if found is None or found.tasks:
-        return found
-    # No victims: tasks are stopping there already, or only a promise was in the way, or capacity was not the reason.
-    rows = set(found.placements)
-    going = any(is_being_cleared(state, row) for row in rows)
-    return found if going or any(_promised_on(state, rows, claim.work)) else None
-
-
-def _search(
-    state: EngineState,
-    claim: PreemptionRequest,
-    request: Request,
-    candidates: B1,
-    reclaim: set[int],
-    kept: set[int],
-    now: float,
-) -> Victims | None:
-    back, spared = (np.array(sorted(codes), dtype=np.int64) for codes in (reclaim, kept))
+    spared = _guaranteed(state, claim) if has_guarantees else set()
 
     def eligible(victim_table: VictimArrays) -> B1:
-        lower: B1 = (victim_table.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
-        if len(spared):
-            lower &= ~np.isin(victim_table.queue, spared)
-        if len(back):
-            lower |= np.isin(victim_table.queue, back)
-        lower &= victim_table.group != claim.work  # its own tasks may have been placed with a lower priority
-        return lower & victim_table.preemptible
+        found: B1 = (victim_table.rank > claim.rank) & (claim.rank <= LAST_TO_PREEMPT)
+        if spared:
+            found &= ~np.isin(victim_table.queue, sorted(spared))
+        if reclaim:
+            found |= np.isin(victim_table.queue, sorted(reclaim))
+        found &= victim_table.group != claim.work  # its own tasks may have been placed with a lower priority
+        return found & victim_table.preemptible
 
-    return cheapest_victims(state, candidates, request, claim.count, eligible, now)
+    while True:
+        victims = cheapest_victims(state, candidates, request, claim.count, eligible, now)
+        if victims is None or not has_guarantees or not (overdrawn := _overdrawn(state, claim, victims.tasks, reclaim)):
+            break
+        spared |= overdrawn
+    if victims is None or victims.tasks:
+        return victims
+    # No victims: tasks are stopping there already, or only a promise was in the way, or capacity was not the reason.
+    rows = set(victims.placements)
+    going = any(is_being_cleared(state, row) for row in rows)
+    return victims if going or _promised_on(state, rows, claim.work) else None
 
 
 def needs_trial(state: EngineState, request: Request) -> bool:
-    """Must a trial show that the tasks fit once the victims are gone? Amounts do not cover affinity rules or single
-    GPUs."""
+    """Must a trial show that the tasks fit once the victims are gone? Amounts do not cover affinity or single GPUs."""
     ask = request.shape.gpus
     return (
         request.non_local
@@ -144,27 +133,16 @@ def cheapest_victims(
 ) -> Victims | None:
     """The cheapest of the eligible tasks, given the present disruption budgets and gangs."""
     slack = {group.id: group.slack for group in state.groups.all() if not group.is_loose}
-    budgets = {id_: _budget(state.work[id_]) for id_ in state.budgeted}
+    budgets = {id_: max(0, state.work[id_].disruptions_left) for id_ in state.budgeted}
     blocked = _refused_until_trial(state, request)
     by_amounts = candidates if blocked is None else candidates & ~blocked
-    found = find_victims(
-        state.cluster,
-        by_amounts,
-        request.column,
-        count,
-        eligible,
-        now,
-        budgets,
-        slack,
-        state.stopping,
-        state.victim_table,
-    )
+    limits = (eligible, now, budgets, slack, state.stopping)
+    found = find_victims(state.cluster, by_amounts, request.column, count, *limits, state.victim_table)
     if blocked is None or count > 1 or (found is not None and not found.tasks):
         return found
     evaluator = state.pipelines[request.shape.profile].evaluator
     state.victim_table.refresh()
-    there = candidates & blocked
-    pool = VictimPool(state.victim_table, there, request.column, eligible, now, budgets, slack, state.stopping)
+    pool = VictimPool(state.victim_table, candidates & blocked, request.column, *limits)
     tried = TrialSearch(pool, evaluator, request, state.stopping).run()
     return min((one for one in (found, tried) if one is not None), key=lambda one: one.cost, default=None)
 
@@ -180,48 +158,32 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
     commands: list[Command] = []
     why = f"preempted by {work.name} (workload {work.id})"
     for task in clearing.tasks:
-        commands += stop_task(state, state.work[task.workload], task, why, evicting=True, word=PREEMPTING)
+        commands += stop_task(state, task, why, PREEMPTING)
     state.changes.preempted += len(clearing.tasks)
     rows = {row for row, _ in clearing.kept}
-    for owner in list(_promised_on(state, rows, work.id)):
+    for owner in _promised_on(state, rows, work.id):
         state.promises.withdraw(owner)
         state.pending.enqueue(state.work[owner])
     if not any(is_being_cleared(state, row) for row in rows):
         state.wake.dirty_rows.update(rows)  # no victim to wait for
-    run_s = state.expected_s(work)
-    end = NEVER if run_s is None else now + run_s
+    end = state.expected_end(work, now)
     state.promises.make(work.id, Promise(work.name, now, end, clearing.kept, clearing=True))
     return commands
-
-
-def describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
-    """`3 tasks: web.0, web.1 and 1 more`."""
-    names = [f"{state.work[task.workload].name}.{task.replica}" for task in tasks[:_NAMED]]
-    more = f" and {len(tasks) - _NAMED} more" if len(tasks) > _NAMED else ""
-    return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {', '.join(names)}{more}"
 
 
 def _amounts(shape: Shape, count: int) -> Amounts:
     return {name: amount * count for name, amount in shape.amounts}
 
 
-def _reclaimable(state: EngineState, claim: PreemptionRequest) -> set[int]:
-    if not state.router.queues.shared_out:
-        return set()
-    return state.accounts.quotas.reclaimable_from(claim.queue, _amounts(claim.shape, claim.count))
-
-
 def _guaranteed(state: EngineState, claim: PreemptionRequest) -> set[int]:
     """Queues that use no more than their guarantee. Work that would borrow takes nothing from them, however urgent:
     they would only reclaim it."""
-    if not state.router.queues.shared_out:
-        return set()
-    borrowed = state.accounts.quotas.borrowing.borrowed
+    quotas, amounts = state.accounts.quotas, _amounts(claim.shape, claim.count)
     return {
         leaf
         for leaf in state.router.queues.leaves()
         for level, asked in _guarantees(state, claim.shape, leaf, claim.queue)
-        if not asked & borrowed(level).keys() and not _is_entitled(state, claim.queue, claim.shape, claim.count, leaf)
+        if not asked & quotas.borrowing.borrowed(level).keys() and not quotas.entitled(claim.queue, amounts, over=leaf)
     }
 
 
@@ -229,8 +191,6 @@ def _overdrawn(
     state: EngineState, claim: PreemptionRequest, victims: tuple[TaskId, ...], reclaim: set[int]
 ) -> set[int]:
     """Queues that would lose so much that a victim is within its guarantee and would reclaim it."""
-    if not state.router.queues.shared_out:
-        return set()
     taken: dict[int, list[Amounts]] = {}
     for task in victims:
         work = state.work[task.workload]
@@ -240,7 +200,7 @@ def _overdrawn(
 
 
 def _is_too_much(state: EngineState, claim: PreemptionRequest, queue: int, taken: list[Amounts]) -> bool:
-    if _is_entitled(state, claim.queue, claim.shape, claim.count, queue):
+    if state.accounts.quotas.entitled(claim.queue, _amounts(claim.shape, claim.count), over=queue):
         return False
     for level, asked in _guarantees(state, claim.shape, queue, claim.queue):
         borrowed = state.accounts.quotas.borrowing.borrowed(level)
@@ -260,20 +220,6 @@ def _guarantees(state: EngineState, shape: Shape, queue: int, other: int) -> Ite
             yield level, guaranteed
 
 
-def _is_entitled(state: EngineState, queue: int, shape: Shape, count: int, over: int) -> bool:
-    """Would the queue, with so much more, stay within a guarantee that the other queue has no part in?"""
-    if not state.router.queues.shared_out:
-        return False
-    amounts, tree = _amounts(shape, count), state.router.queues
-    return any(
-        all(
-            state.accounts.usage.used(level).get(name, 0) + amounts[name] <= tree[level].guaranteed[name]
-            for name in asked
-        )
-        for level, asked in _guarantees(state, shape, queue, over)
-    )
-
-
 def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, now: float) -> B1:
     """Rows that pass every filter but capacity, and are not promised to work that keeps its promise."""
     evaluator = state.pipelines[claim.shape.profile].evaluator
@@ -284,17 +230,13 @@ def _candidates(state: EngineState, claim: PreemptionRequest, request: Request, 
         if owner != claim.work and not _yields(state, state.work[owner], claim):
             found[[row for row, _ in promise.rows]] = False
     work = state.work.get(claim.work)
-    run_s = None if work is None else state.expected_s(work)
-    reserved = state.promises.rows_reserved(
-        "" if work is None else work.namespace, now, NEVER if run_s is None else now + run_s
-    )
-    found[sorted(reserved)] = False
+    namespace, end = ("", NEVER) if work is None else (work.namespace, state.expected_end(work, now))
+    found[sorted(state.promises.rows_reserved(namespace, now, end))] = False
     return found
 
 
 def _tells_by_amounts(evaluator: Evaluator, request: Request, view: View) -> B1 | bool:
-    """All nodes except those where the amounts fit and single GPUs do not: the search by amounts finds no victims
-    there."""
+    """All nodes but those where amounts fit and single GPUs do not: there the search by amounts finds no victims."""
     found: B1 | bool = True
     for plugin in evaluator.misled_by_amounts:
         whole, _ = evaluator.mask(plugin, request, view)
@@ -312,12 +254,6 @@ def _yields(state: EngineState, owner: Work, claim: PreemptionRequest) -> bool:
     return not state.accounts.quotas.entitled(owner.queue, _amounts(owner.shape, max(1, owner.gang_short)))
 
 
-def _promised_on(state: EngineState, rows: set[int], but_to: int) -> Iterator[int]:
+def _promised_on(state: EngineState, rows: set[int], but_to: int) -> list[int]:
     """Workloads, except `but_to`, that were promised capacity on any of the rows."""
-    found = {owner for row in rows for owner in state.promises.on_row(row)} - {but_to}
-    return iter(sorted(found))
-
-
-def _budget(work: Work) -> int:
-    unavailable = len(work.waiting) + len(work.delayed) + work.stopping
-    return max(0, work.terms.max_unavailable - unavailable)
+    return sorted({owner for row in rows for owner in state.promises.on_row(row)} - {but_to})

@@ -1,4 +1,4 @@
-"""Executes a recovery plan: stop the tasks that make way, then place each task as soon as its held capacity is free.
+"""Executes a recovery plan: stop the tasks that move, then place each task as soon as its held capacity is free.
 
 Guarantees: until all tasks of the plan are placed, no other work gets the capacity. If a task no longer fits its node
 when its turn comes, its gang is planned again.
@@ -46,7 +46,7 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
     for movable, row in plan.moves.items():
         task = case.movables[movable]
         work = state.work[task.workload]
-        commands += move_task(state, work, task, row, f"makes way for {gang_names}")
+        commands += move_task(state, task, row, f"makes space for {gang_names}")
         moved.append(f"{work.name}.{task.replica}")
     for work, replicas, before_rows, places in restored_gangs(case, plan):
         recovery = work.recovery
@@ -59,10 +59,10 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
             others = [row for other, row in zip(replicas, places, strict=True) if other != replica]
             recovery.proximity[replica] = describe_proximity(state, work, after, others)
             if before == LOST:
-                hold_target(state, work, task, cluster.names[after])
+                hold_target(state, task, cluster.names[after])
             else:
                 own += 1
-                commands += move_task(state, work, task, after, "moves with its gang")
+                commands += move_task(state, task, after, "moves with its gang")
         recovery.planned, recovery.moved = True, own + len(moved)
         recovery.moves_text = (f"; moved {first_names(moved)} away" if moved else "") + (
             f"; {own} of its own moved" if own else ""
@@ -78,11 +78,9 @@ def execute_plan(state: EngineState, case: Case, plan: RecoveryPlan, now: float)
 def can_be_placed(state: EngineState, task: TaskId) -> bool:
     """The task is pending, and the capacity held for it is free."""
     work, held = state.work.get(task.workload), state.recoveries.held[task]
-    if work is None or task.replica not in work.waiting or held.node not in state.cluster.rows:
+    if work is None or task.replica not in work.waiting or work.at_limit or held.node not in state.cluster.rows:
         return False
-    if work.terms.concurrency and work.holding >= work.terms.concurrency:
-        return False
-    free = state.recoveries.free_on(state.cluster, held.node)[: len(held.column)]
+    free = state.recoveries.free_on(held.node)[: len(held.column)]
     return bool(((free >= held.column) | (held.column == 0)).all())
 
 
@@ -91,18 +89,19 @@ def place_arrivals(state: EngineState, now: float) -> list[Command]:
     for task in list(state.recoveries.held):
         if task in state.recoveries.held and can_be_placed(state, task):
             work, explanation = state.work[task.workload], state.recoveries.held[task].explanation
-            row = state.recoveries.release(state.cluster, task)
+            row = state.recoveries.release(task)
             assert row is not None
             state.changes.notes[work.id] = None
-            # Some of its own may still be where the gang is moving from: how they lie was looked at with the plan.
-            # Others may have used up what its queue may hold, too.
+            # Tasks of its gang may still be where the gang moves from, so the plan has checked the rules about them.
+            # Others may have used up the quota of its queue.
             fits = passes_filters(state, state.asked(shape_without_own_rules(work), work.identity), row)
             if not fits or over_quota(state, work, 1):
                 state.wake.dirty_rows.add(row)
                 if work.recovery is not None:
                     work.recovery.planned = False
                 continue
-            _take(state, work, task, row, explanation or _explained(state, work, task, row), now, commands)
+            choice = Choice(row, explanation or _explained(state, work, task, row))
+            _take(state, task, choice, now, commands)
     for id_ in list(state.recoveries.broken_gangs):
         commands += clean_up_gang(state, id_, now)
     return commands
@@ -128,27 +127,18 @@ def _explained(state: EngineState, work: Work, task: TaskId, row: int) -> Explan
     if recovery is not None and task.replica in recovery.lost:
         cause = f"replaces the task lost on {recovery.lost[task.replica]}"
     near = "" if recovery is None else recovery.proximity.get(task.replica, "")
-    notes = (f"{cause}: {near}" if near else cause,)
-    return Explanation(
-        Outcome.PLACED, f"placed on {node}", work.shape.profile, len(state.cluster.rows), (), notes=notes
-    )
+    notes, nodes = (f"{cause}: {near}" if near else cause,), len(state.cluster.rows)
+    return Explanation(Outcome.PLACED, f"placed on {node}", work.shape.profile, nodes, (), notes=notes)
 
 
-def _take(
-    state: EngineState,
-    work: Work,
-    task: TaskId,
-    row: int,
-    explained: Explanation,
-    now: float,
-    commands: list[Command],
-) -> None:
+def _take(state: EngineState, task: TaskId, choice: Choice, now: float, commands: list[Command]) -> None:
+    work = state.work[task.workload]
     others = [replica for replica in work.waiting if replica != task.replica]
     reason, message = work.reason, work.message
     work.waiting = [task.replica]
-    taking = PlacementCommitter(state, work, state.asked(work.shape.least, work.identity), now, commands)
-    taking.take(Choice(row, explained))
-    taking.close()
+    committer = PlacementCommitter(state, work, state.asked(work.shape.least, work.identity), now, commands)
+    committer.take(choice)
+    committer.close()
     heapify(others)
     work.waiting = others
     if others:

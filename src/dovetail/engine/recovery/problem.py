@@ -11,7 +11,6 @@ from operator import itemgetter
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.network.domains import domain_codes
 from dovetail.cluster.selector_counts import concerns
 from dovetail.cluster.views.view import View
@@ -37,7 +36,7 @@ class Case:
 
 def missing(work: Work) -> list[int]:
     """Replicas that need a node to complete the gang: lost ones first, then others that wait or are stopping."""
-    stopping = [replica for replica, live in work.tasks.items() if live.state is TaskState.STOPPING and live.evicting]
+    stopping = [replica for replica, live in work.tasks.items() if live.is_evicted]
     lost = work.recovery.lost if work.recovery is not None else {}
     waiting = sorted([*work.waiting, *stopping], key=lambda replica: (replica not in lost, replica))
     return sorted(waiting[: work.gang_short])
@@ -69,16 +68,18 @@ def build_case(state: EngineState, works: Sequence[Work], excluded: dict[int, se
 def _broken_gang(state: EngineState, work: Work, excluded: set[int], now: float) -> tuple[BrokenGang, tuple[int, ...]]:
     cluster = state.cluster
     wanting = set(missing(work))
-    staying = [replica for replica, live in work.tasks.items() if live.state.holds_node and not _goes(live.state)]
+    staying = [
+        replica
+        for replica, live in work.tasks.items()
+        if live.state.holds_node and live.state is not TaskState.STOPPING
+    ]
     replicas = tuple(sorted({*staying, *wanting}))
     by_task = cluster.placements.by_task
     rows = tuple(LOST if replica in wanting else by_task[TaskId(work.id, replica)].row for replica in replicas)
-    shape = shape_without_own_rules(work)
-    request = state.asked(shape, work.identity)
-    allowed = (
-        state.pipelines[shape.profile].evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity.copy()
-    )
-    allowed &= ~promised_to_others(state, work, now)
+    request = state.asked(shape_without_own_rules(work), work.identity)
+    evaluator = state.pipelines[work.shape.profile].evaluator
+    allowed = evaluator.run_filters(request, View(cluster)).feasible_ignoring_capacity
+    allowed = allowed & ~promised_to_others(state, work, now)
     allowed[sorted(excluded)] = False
     own = [rule for rule in work.shape.workload_affinity if rule.weight is None and concerns(rule, work.identity)]
     alone = any(rule.relation is Relation.APART and rule.level == HOST for rule in own)
@@ -86,10 +87,6 @@ def _broken_gang(state: EngineState, work: Work, excluded: set[int], now: float)
     nearness = tuple([domain_codes(cluster, level) for level in levels_of(state, work)])
     groups = _groups(state, work.shape.layout or Layout(), near, replicas, rows)
     return BrokenGang(request.column, allowed, rows, groups, alone, nearness), replicas
-
-
-def _goes(state: TaskState) -> bool:
-    return state is TaskState.STOPPING
 
 
 def shape_without_own_rules(work: Work) -> Shape:
@@ -102,9 +99,7 @@ def shape_without_own_rules(work: Work) -> Shape:
 def promised_to_others(state: EngineState, work: Work, now: float) -> B1:
     """Rows that are being cleared for other work, or that others reserved while this one would run."""
     found = np.zeros(state.cluster.width, dtype=np.bool_)
-    run_s = state.expected_s(work)
-    end = NEVER if run_s is None else now + run_s
-    found[sorted(state.promises.rows_reserved(work.namespace, now, end))] = True
+    found[sorted(state.promises.rows_reserved(work.namespace, now, state.expected_end(work, now)))] = True
     for owner, promise in state.promises.of_work.items():
         if owner != work.id and promise.clearing:
             found[[row for row, _ in promise.rows]] = True
@@ -131,9 +126,6 @@ def _domains(group: RecoveryGroup, rows: tuple[int, ...]) -> set[int]:
     return {int(group.codes[rows[member]]) for member in group.members if rows[member] != LOST}
 
 
-# --- movable tasks --------------------------------------------------------------------------------------
-
-
 def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tuple[TaskId, ...]]:
     cluster = state.cluster
     budgets: dict[int, int] = {}
@@ -144,9 +136,10 @@ def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tupl
     # By id: the order of the table depends on trials and restarts.
     for task, placement in sorted(cluster.placements.by_task.items(), key=itemgetter(0)):
         victim_info = placement.victim_info
+        ran_s = now - victim_info.since
         if victim_info.unit >= 0 or not victim_info.preemptible or victim_info.rank < rank or task in state.stopping:
             continue
-        if now - victim_info.since < victim_info.min_run_s:
+        if ran_s < victim_info.min_run_s:
             continue
         work = state.work[task.workload]
         if work.cancelled or work.terminal_reason or (work.terms.max_unavailable and not _budget_left(work, budgets)):
@@ -160,11 +153,7 @@ def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tupl
                 filtered = state.pipelines[work.shape.profile].evaluator.run_filters(request, View(cluster))
                 allowed.append(filtered.feasible_ignoring_capacity & ~promised_to_others(state, work, now))
         if kind >= 0:
-            redone_s = (
-                (now - victim_info.since) % victim_info.checkpoint_s
-                if victim_info.checkpoint_s
-                else now - victim_info.since
-            )
+            redone_s = ran_s % victim_info.checkpoint_s if victim_info.checkpoint_s else ran_s
             found.append(((-victim_info.rank, redone_s), task, placement.row, kind))
     if not found:
         return no_movables(len(cluster.resources.names), cluster.width), ()
@@ -173,15 +162,13 @@ def _movables(state: EngineState, rank: int, now: float) -> tuple[Movables, tupl
     table = np.zeros((len(columns), height))
     for kind, column in enumerate(columns):
         table[kind, : len(column)] = column
-    rows = np.array([row for _, _, row, _ in found], dtype=np.intp)
-    numbers = np.array([kind for _, _, _, kind in found], dtype=np.intp)
-    return Movables(rows, numbers, table, np.array(allowed)), tuple([task for _, task, _, _ in found])
+    _, tasks, rows, numbers = zip(*found, strict=True)
+    movables = Movables(np.array(rows, dtype=np.intp), np.array(numbers, dtype=np.intp), table, np.array(allowed))
+    return movables, tasks
 
 
 def _budget_left(work: Work, budgets: dict[int, int]) -> bool:
     """Does the disruption budget allow one more move? Counts the move."""
-    left = budgets.get(work.id)
-    if left is None:
-        left = work.terms.max_unavailable - len(work.waiting) - len(work.delayed) - work.stopping
+    left = budgets.get(work.id, work.disruptions_left)
     budgets[work.id] = left - 1
     return left > 0

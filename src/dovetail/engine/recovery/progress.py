@@ -44,7 +44,13 @@ def clean_up_gang(state: EngineState, id_: int, now: float) -> list[Command]:
             _close(state, work)
         return []
     if not work.gang_short:
-        return _complete(state, work, now)
+        recovery = work.recovery
+        message = f"gang {work.name} {describe_losses(work)}{describe_replacements(work)}{recovery.moves_text}"
+        record_note(state, work, "whole", message, moved=recovery.moved, took_s=now - recovery.since)
+        work.reason = work.message = ""
+        state.changes.workloads[id_] = None
+        _close(state, work)
+        return []
     if work.holding == work.stopping:  # no task holds a node any more
         return give_up(state, work, "nothing of it is left")
     if len(missing(work)) < work.gang_short:
@@ -57,7 +63,7 @@ def clean_up_gang(state: EngineState, id_: int, now: float) -> list[Command]:
 
 
 def release(state: EngineState, task: TaskId) -> None:
-    row = state.recoveries.release(state.cluster, task)
+    row = state.recoveries.release(task)
     state.changes.notes[task.workload] = None
     if row is not None:
         state.wake.dirty_rows.add(row)
@@ -73,17 +79,6 @@ def _close(state: EngineState, work: Work) -> None:
     requeue(state, work)
 
 
-def _complete(state: EngineState, work: Work, now: float) -> list[Command]:
-    recovery = work.recovery
-    assert recovery is not None
-    message = f"gang {work.name} {describe_losses(work)}{describe_replacements(work)}{recovery.moves_text}"
-    record_note(state, work, "whole", message, moved=recovery.moved, took_s=now - recovery.since)
-    work.reason = work.message = ""
-    state.changes.workloads[work.id] = None
-    _close(state, work)
-    return []
-
-
 def give_up(state: EngineState, work: Work, why: str) -> list[Command]:
     """Release the gang's nodes and enqueue it as a whole."""
     words = f"{describe_losses(work)}, {why}"
@@ -97,7 +92,7 @@ def give_up(state: EngineState, work: Work, why: str) -> list[Command]:
     return commands
 
 
-def keep_nodes(state: EngineState, work: Work, why: str, now: float, at_least_s: float = 0.0) -> list[Command]:
+def keep_nodes(state: EngineState, work: Work, why: str, now: float, at_least_s: float) -> list[Command]:
     """No plan fits now: the gang keeps its nodes until the hold time is over."""
     recovery = work.recovery
     assert recovery is not None
@@ -105,7 +100,7 @@ def keep_nodes(state: EngineState, work: Work, why: str, now: float, at_least_s:
     if now >= until:
         return give_up(state, work, why)
     message = f"{describe_losses(work)}: keeps its nodes for {until - now:.0f} s, in case a replacement fits"
-    if work.reason != RECOVERING or work.recovery is None:
+    if work.reason != RECOVERING:
         record_note(state, work, "holding", f"gang {work.name} {message}")
     work.reason, work.message = RECOVERING, message
     state.changes.workloads[work.id] = None

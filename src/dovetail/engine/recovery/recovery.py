@@ -1,9 +1,8 @@
 """Recovers gangs that lost tasks with failed nodes, with as few moves as possible. This module decides when.
 
 A gang that falls below its minimum because of failed nodes keeps the nodes of its other tasks. After the event that
-lost them, and later whenever the cluster changed, one plan is made for all broken gangs (`planning`), limited
-(`move_limits`) and executed (`moves`). If no plan fits, the gang keeps its nodes for a while and is then enqueued again
-(`progress`).
+lost them, and later whenever the cluster changed, one plan is made for all broken gangs (`planning`) and executed
+(`moves`). If no plan fits, the gang keeps its nodes for a while and is then enqueued again (`progress`).
 """
 
 from dovetail.engine.recovery.moves import can_be_placed, place_arrivals

@@ -36,15 +36,10 @@ def update_spares(state: EngineState) -> None:
             if missing <= 0:
                 break
             if not spare[row] and row not in busy and not cluster.placements.by_row[row]:
-                _reserve(state, row)
+                free = np.maximum(cluster.resources.free[:, row], 0.0)
+                recoveries.spares[cluster.names[row]] = free
+                cluster.reserve(cluster.names[row], cluster.resources.amounts(free))
                 missing -= 1
-
-
-def _reserve(state: EngineState, row: int) -> None:
-    cluster = state.cluster
-    column = np.maximum(cluster.resources.free[:, row], 0.0)
-    state.recoveries.spares[cluster.names[row]] = column
-    cluster.reserve(cluster.names[row], cluster.resources.amounts(column))
 
 
 def release_spare(state: EngineState, name: str) -> None:

@@ -6,6 +6,7 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 from dovetail.model.recovery import RecoveryNote
 from dovetail.model.requests.asks import Layout
+from dovetail.model.text.listing import first_of
 
 _NAMED = 3
 RECOVERING = "recovering"
@@ -19,10 +20,7 @@ def levels_of(state: EngineState, work: Work) -> list[str]:
 
 
 def describe_proximity(state: EngineState, work: Work, row: int, others: list[int]) -> str:
-    """`same leaf as 7 of its 8 others`, at the narrowest level that the row shares with any of them. Empty if it shares
-    none."""
-    if not others:
-        return ""
+    """`same leaf as 7 of its 8 others`, at the narrowest level that the row shares with any of them, or nothing."""
     shared = []
     for level in levels_of(state, work):
         codes = domain_codes(state.cluster, level)
@@ -34,11 +32,8 @@ def describe_proximity(state: EngineState, work: Work, row: int, others: list[in
     _, count, level = min(shared)
     if len(others) == 1:
         return f"same {level} as the other"
-    return (
-        f"same {level} as all {len(others)} others"
-        if count == len(others)
-        else (f"same {level} as {count} of its {len(others)} others")
-    )
+    whom = f"all {len(others)}" if count == len(others) else f"{count} of its {len(others)}"
+    return f"same {level} as {whom} others"
 
 
 def describe_replacements(work: Work) -> str:
@@ -56,14 +51,11 @@ def describe_replacements(work: Work) -> str:
 def describe_losses(work: Work) -> str:
     assert work.recovery is not None
     lost = work.recovery.lost
-    nodes = sorted(set(lost.values()))
-    return f"lost {len(lost)} of {work.replicas} on {first_names(nodes)}"
+    return f"lost {len(lost)} of {work.replicas} on {first_names(sorted(lost.values()))}"
 
 
 def first_names(found: list[str]) -> str:
-    distinct = list(dict.fromkeys(found))
-    more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
-    return ", ".join(distinct[:_NAMED]) + more
+    return first_of(list(dict.fromkeys(found)), most=_NAMED)
 
 
 def record_note(

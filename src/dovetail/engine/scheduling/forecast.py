@@ -5,7 +5,7 @@ The expected start comes from that plan. The range around it comes from the erro
 decided here and nothing is promised.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -37,9 +37,9 @@ class StartGuess:
     late: float
 
 
-def guesses(state: EngineState, now: float, most: int = PLANNED) -> Pieces[dict[int, StartGuess]]:
+def guesses(state: EngineState, now: float) -> Pieces[dict[int, StartGuess]]:
     """By workload; those without a forecast are left out."""
-    starts = yield from expected_starts(state, now, most)
+    starts = yield from expected_starts(state, now, PLANNED)
     return {id_: guess(state, expected, now) for id_, expected in starts.items()}
 
 
@@ -48,7 +48,7 @@ def guess(state: EngineState, expected: float, now: float) -> StartGuess:
     return StartGuess(min(now + early_s, expected), expected, max(now + late_s, expected))
 
 
-def expected_starts(state: EngineState, now: float, most: int = PLANNED) -> Pieces[dict[int, float]]:
+def expected_starts(state: EngineState, now: float, most: int) -> Pieces[dict[int, float]]:
     """Every waiting workload, in order, gets the first slot that those before it leave."""
     horizon = _horizon(state, now)
     masks: dict[Shape, B1] = {}
@@ -89,10 +89,8 @@ def sample(state: EngineState, now: float) -> None:
 
 def learn(state: EngineState, work: Work, now: float) -> None:
     """The work starts: learn from the error of its forecast."""
-    expected = state.learned.expected_starts.pop(work.id, None)
-    if expected is not None:
-        at, start = expected
-        state.learned.calibration.learn(start - at, now - at)
+    at, start = state.learned.expected_starts.pop(work.id)
+    state.learned.calibration.learn(start - at, now - at)
 
 
 def _plan(state: EngineState, horizon: Horizon, work: Work, mask: B1) -> float | None:
@@ -119,28 +117,18 @@ def _mask(state: EngineState, shape: Shape, masks: dict[Shape, B1]) -> B1:
 
 
 def _horizon(state: EngineState, now: float) -> Horizon:
-    """Capacity over time by expected run times. Reservations are kept; promises to heads of queues are left out and
-    planned again."""
-    ends = _expected_ends(state, now)
-    by_row: dict[int, list[Release]] = {}
+    """Capacity over time by expected run times, with reservations. Promises to heads of queues are planned again."""
+    ends = []
+    for task in state.ends.tasks():
+        placement = state.cluster.placements.by_task[task]
+        ends.append(Release(_expected_end(state, task, now), placement.row, placement.column))
+    ends.sort(key=lambda release: release.at)
+    by_row: dict[int, list[tuple[float, F8]]] = {}
     for release in ends:
-        by_row.setdefault(release.row, []).append(release)
-
-    def on_row(row: int) -> Iterable[tuple[float, F8]]:
-        return [(release.at, release.column) for release in by_row.get(row, ())]
-
-    horizon = Horizon(state.promises.free_with_held(), now, ends, on_row)
+        by_row.setdefault(release.row, []).append((release.at, release.column))
+    horizon = Horizon(state.promises.free_with_held(), now, ends, lambda row: by_row.get(row, ()))
     state.promises.occupy_reservations(horizon, now)
     return horizon
-
-
-def _expected_ends(state: EngineState, now: float) -> list[Release]:
-    by_task = state.cluster.placements.by_task
-    found = []
-    for task in state.ends.tasks():
-        placement = by_task[task]
-        found.append(Release(_expected_end(state, task, now), placement.row, placement.column))
-    return sorted(found, key=lambda release: release.at)
 
 
 def _expected_end(state: EngineState, task: TaskId, now: float) -> float:

@@ -7,8 +7,9 @@ everything back when they do not.
 """
 
 from collections import Counter
+from itertools import chain
 
-from dovetail.engine.gangs.communication import add_notes, note_communication
+from dovetail.engine.gangs.communication import add_notes, estimate_for
 from dovetail.engine.gangs.group_trial import GroupTrial, Tried, attempts, try_parts
 from dovetail.engine.gangs.requests import record_refusal, unpromised_request
 from dovetail.engine.lifecycle.task_lifecycle import give_nodes_back
@@ -38,7 +39,7 @@ def place_group(
         asked = attempts(state, parts, now)
         tried = try_parts(state, asked, begun=bool(group.firm))
         if tried.refusal is None:
-            return _commit(state, parts, asked, tried, now, commands), None
+            return _commit(state, asked, tried, now, commands), None
         refusal = tried.refusal
     made, refusal = relax_or_preempt(state, parts, refusal, now, commands)
     if refusal is not None:
@@ -100,33 +101,28 @@ def _place_relaxed(state: EngineState, parts: list[GroupPart], now: float, comma
         asked = attempts(state, parts, now, shapes)
         tried = try_parts(state, asked, begun=begun)
         if tried.refusal is None:
-            note = f"gave up: {'; '.join(given_up)}"
-            add_notes([choice for choices in tried.choices for choice in choices], (note,))
-            _commit(state, parts, asked, tried, now, commands)
+            add_notes(chain(*tried.choices), (f"gave up: {'; '.join(given_up)}",))
+            _commit(state, asked, tried, now, commands)
             return True
     return False
 
 
-def _commit(
-    state: EngineState,
-    parts: list[GroupPart],
-    asked: list[GroupTrial],
-    tried: Tried,
-    now: float,
-    commands: list[Command],
-) -> int:
+def _commit(state: EngineState, asked: list[GroupTrial], tried: Tried, now: float, commands: list[Command]) -> int:
     """Place what was tried. Returns how many tasks that were."""
-    note_communication(state, [choice for choices in tried.choices for choice in choices])
+    estimate = estimate_for(state, [choice.row for choice in chain(*tried.choices) if choice.row is not None])
+    if estimate is not None:
+        add_notes(chain(*tried.choices), (str(estimate),))
     made = 0
-    for part, attempt, choices in zip(parts, asked, tried.choices, strict=True):
-        request = unpromised_request(state, part.work, attempt.subject.shape)
-        committer = PlacementCommitter(state, part.work, request, now, commands)
+    for attempt, choices in zip(asked, tried.choices, strict=True):
+        work = state.work[attempt.subject.id]
+        request = unpromised_request(state, work, attempt.subject.shape)
+        committer = PlacementCommitter(state, work, request, now, commands)
         for choice in choices:
             committer.take(choice)
         made += committer.close()
-    group = parts[0].work.group
+    group = state.work[asked[0].subject.id].group
     if group is not None:
-        group.mending = False
+        group.seeks_replacements = False
         for work in group.members.values():  # the others may follow one by one
             state.pending.enqueue(work)
     return made

@@ -47,9 +47,8 @@ def _wake_beside_head(state: EngineState, scheduler: str, now: float) -> None:
     most_later, start = _free_beside_promise(state, first, free, most, now)
     for id_ in list(blocked):
         work = state.work[id_]
-        run_s = state.expected_s(work)
-        ends = NEVER if run_s is None else now + run_s
-        if id_ != first and _within(state.request(work.shape).column, most if ends <= start else most_later):
+        free_then = most if state.expected_end(work, now) <= start else most_later
+        if id_ != first and _within(state.request(work.shape).column, free_then):
             state.pending.enqueue(work)
 
 

@@ -11,7 +11,7 @@ from dovetail.cluster.arrays import Rows
 from dovetail.engine.backfill.backfilling import waits_for_victims, wake_heads
 from dovetail.engine.scheduling.watches import rows_to_wake
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass, Watch
+from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass
 from dovetail.engine.state.work import Work
 from dovetail.model.requests.shape import Shape
 from dovetail.placement.contract import Request
@@ -34,9 +34,12 @@ def wake_parked(state: EngineState) -> None:
         elsewhere = _unpromised(state, changed)
         wake_heads(state, set(rows.tolist()), elsewhere.may_fit_one_of if len(elsewhere.rows) else None)
     for class_ in list(waiting.parked):
-        watch = state.wake.watches.get(class_)
-        free_rows = changed if watch is None else _watched_rows(state, watch, changed)
-        if free_rows is not None and len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, class_))):
+        watch, free_rows = state.wake.watches.get(class_), changed
+        if watch is not None:
+            watched = rows_to_wake(state, watch, rows)
+            if len(watched) != len(rows):
+                free_rows = _FreeRows(state, watched)
+        if len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, class_))):
             wake_next(state, class_)
     if len(state.wake.watches) > len(waiting.parked):
         state.wake.watches = {class_: watch for class_, watch in state.wake.watches.items() if class_ in waiting.parked}
@@ -59,11 +62,6 @@ def _asked(state: EngineState, class_: EquivalenceClass) -> list[Request]:
     group = None if first is None else state.work[first].group
     shapes = (class_.shape,) if group is None else {work.shape: None for work in group.members.values()}
     return [state.request(shape) for shape in shapes]
-
-
-def _watched_rows(state: EngineState, watch: Watch, changed: "_FreeRows") -> "_FreeRows | None":
-    rows = rows_to_wake(state, watch, changed.rows)
-    return None if rows is None else changed if len(rows) == len(changed.rows) else _FreeRows(state, rows)
 
 
 def wake_next(state: EngineState, class_: EquivalenceClass | QuotaClass) -> None:

@@ -32,14 +32,8 @@ def watch_for_changes(state: EngineState, work: Work, class_: EquivalenceClass) 
     if not signals:
         state.wake.watches.pop(class_, None)
         return
-    state.wake.watches[class_] = Watch(
-        signals.counted,
-        signals.levels,
-        signals.anything,
-        _versions(state, signals.counted),
-        _nodes(state),
-        state.wake.event_count,
-    )
+    now = _versions(state, signals.counted), _nodes(state), state.wake.event_count
+    state.wake.watches[class_] = Watch(signals.counted, signals.levels, signals.anything, *now)
 
 
 def _signals(state: EngineState, work: Work) -> WakeSignals:
@@ -47,22 +41,17 @@ def _signals(state: EngineState, work: Work) -> WakeSignals:
     return state.pipelines[work.shape.profile].evaluator.wake_signals(state.asked(work.shape, work.identity))
 
 
-def rows_to_wake(state: EngineState, watch: Watch, rows: Rows) -> Rows | None:
-    """Rows on which work with this watch may fit now, given the changed `rows`. None: on none."""
-    if watch.event_count != state.wake.event_count and _has_changed(state, watch):
+def rows_to_wake(state: EngineState, watch: Watch, rows: Rows) -> Rows:
+    """Rows on which work with this watch may fit now, given the changed `rows`."""
+    if watch.event_count != state.wake.event_count and (
+        watch.anything or _nodes(state) != watch.nodes or _versions(state, watch.counted) != watch.versions
+    ):
         return np.arange(state.cluster.width)
-    if not len(rows):
-        return None
-    return _expand_to_domains(state, rows, watch.levels)
-
-
-def _has_changed(state: EngineState, watch: Watch) -> bool:
-    """Did something change that matters on any row? Nodes that join, leave or change status affect spread and
-    distances."""
-    return watch.anything or _nodes(state) != watch.nodes or _versions(state, watch.counted) != watch.versions
+    return _expand_to_domains(state, rows, watch.levels) if len(rows) else rows
 
 
 def _nodes(state: EngineState) -> tuple[int, ...]:
+    """Changes when nodes join, leave or change status, which affects spread and distances on any row."""
     cluster = state.cluster
     return cluster.generation, cluster.epoch, len(cluster.log[STATUS])
 

@@ -28,12 +28,3 @@ class ChangeLog:
     def touch_task(self, task: TaskId) -> None:
         self.tasks[task] = None
         self.workloads[task.workload] = None
-
-    def clear(self) -> None:
-        self.decisions = []  # the caller keeps the old list
-        self.preempted = 0
-        for marks in (self.workloads, self.notes, self.reservations):
-            marks.clear()
-        for names in (self.nodes, self.gone_nodes, self.outcomes, self.network):
-            names.clear()
-        self.tasks.clear()

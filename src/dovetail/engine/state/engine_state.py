@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.network.domain_table import DomainTable
 from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.state import Cluster
@@ -20,24 +21,22 @@ from dovetail.engine.state.accounts import Accounts
 from dovetail.engine.state.change_log import ChangeLog
 from dovetail.engine.state.groups import Groups
 from dovetail.engine.state.learned import Learned
-from dovetail.engine.state.memory import Memory, Remembered
-from dovetail.engine.state.network_memory import network_parts
+from dovetail.engine.state.memory import Memory, Remembered, network_parts
 from dovetail.engine.state.pending_work import PendingWork
 from dovetail.engine.state.policies import Policies
 from dovetail.engine.state.recoveries import Recoveries
 from dovetail.engine.state.requests import RequestCache
-from dovetail.engine.state.terms import Terms, terms_of
+from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import Timers
 from dovetail.engine.state.wake_state import WakeState
 from dovetail.engine.state.work import Work
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.record import Changes, Decision, ReservationRecord
 from dovetail.model.requests.asks import AffinityRule
-from dovetail.model.requests.shape import Shape
-from dovetail.model.resources import CPU, GPU
+from dovetail.model.requests.terms import Terms
+from dovetail.model.resources import CPU
 from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.workloads.workload import Workload
-from dovetail.placement.gangs.strategies import BALANCED, PACK, Strategy
 from dovetail.placement.gangs.tiers import TierTable
 from dovetail.placement.network_cost.communication import CommunicationModel
 from dovetail.placement.pipeline.pipeline import Pipeline
@@ -112,8 +111,8 @@ class EngineState:
         self.promises = Promises(self.cluster, self.ends)
         self.reservations: dict[int, ReservationRecord] = {}
         # Failures, recoveries and policies.
-        self.trouble: dict[str, NodeFailures] = {}
-        self.recoveries = Recoveries()
+        self.node_failures: dict[str, NodeFailures] = {}
+        self.recoveries = Recoveries(self.cluster)
         self.policies = Policies()
         self.memory = Memory(self._remembered())
         self._round_robin = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
@@ -131,12 +130,6 @@ class EngineState:
         """The terms a workload would get if it were submitted now, policies included. Raises what routing raises."""
         asked = terms_of(self.router, spec)
         return replace(asked, shape=self.policies.effective_shape(asked, spec.namespace, spec.name))
-
-    def strategy(self, name: str, shape: Shape) -> tuple[Strategy, tuple[str, ...]]:
-        """The strategy by which a gang of this shape chooses its domain, and warnings if the named one failed. GPU
-        gangs are packed by default: large ones need domains that are still empty."""
-        usual = self.settings.gang_strategy or (PACK if any(one == GPU for one, _ in shape.amounts) else BALANCED)
-        return self.router.strategies.or_balanced(name or usual)
 
     def repelled(self, work: Work) -> tuple[AffinityRule, ...]:
         """Rules of placed tasks that keep the work away from them."""
@@ -201,6 +194,11 @@ class EngineState:
             self.pending.arrived(work, work.submitted_at)
         self.pending.enqueue(work)
 
+    def expected_end(self, work: Work, start: float) -> float:
+        """When a task of it would end that starts then; NEVER if nothing is known."""
+        run_s = self.expected_s(work)
+        return NEVER if run_s is None else start + run_s
+
     # --- bookkeeping around placements -----------------------------------------------------------------------
 
     def charge(self, work: Work, times: int, now: float) -> None:
@@ -209,14 +207,13 @@ class EngineState:
         if times < 0 and self.pending.over_quota:
             self.wake.queues_freed.add(work.queue)
 
-    def release(self, work: Work, task: TaskId, now: float) -> int:
-        """The task no longer holds its node. Returns the row."""
+    def release(self, work: Work, task: TaskId, now: float) -> None:
+        """The task no longer holds its node."""
         placement = self.cluster.remove(task)
         self.wake.dirty_rows.add(placement.row)
         self.ends.drop(task)
         self.stopping.pop(task, None)
         self.charge(work, -1, now)
-        return placement.row
 
     @contextmanager
     def no_trace(self) -> Iterator[None]:
@@ -230,16 +227,12 @@ class EngineState:
         finally:
             for pipeline, cursor, failures in before:
                 pipeline.cursor, pipeline.evaluator.failures = cursor, failures
-            if len(self.cluster.resources.names) > resources:
-                self._forget_resources(resources)
-
-    def _forget_resources(self, count: int) -> None:
-        """Drop resources that only a question asked for, and what was compiled against them."""
-        self.cluster.resources.forget_after(count)
-        self.requests.forget_wider(count)
-        for pipeline in self.pipelines.values():
-            pipeline.forget_wider(count)
-        self.promises.forget_horizon()
+            if len(self.cluster.resources.names) > resources:  # only the question asked for some
+                self.cluster.resources.forget_after(resources)
+                self.requests.forget_wider(resources)
+                for pipeline in self.pipelines.values():
+                    pipeline.forget_wider(resources)
+                self.promises.forget_horizon()
 
     def set_cursors(self, rows: Mapping[str, int]) -> None:
         """Round-robin profiles continue after these rows. Other profiles ignore them."""
@@ -268,8 +261,9 @@ class EngineState:
                 changes.reservations.append(self.reservations[id_])
             else:
                 changes.reservations_gone.append(id_)
-        changes.recoveries = self.recoveries.take_notes()
-        changes.policies, changes.switches = self.policies.take_records()
+        changes.recoveries, self.recoveries.notes = self.recoveries.notes, []
+        changes.policies, self.policies.records = self.policies.records, []
+        changes.switches, self.policies.switches = self.policies.switches, []
         if (adjusted := self.policies.take_memory()) is not None:
             changes.memory["policies"] = adjusted
         for name in log.network:
@@ -277,7 +271,7 @@ class EngineState:
         for pipeline in self._round_robin:
             if pipeline.cursor != self._recorded_cursors[pipeline.name]:
                 changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor
-        log.clear()
+        self.changes = ChangeLog()
         return changes
 
     def _take_work(self, changes: Changes, now: float) -> None:
@@ -316,7 +310,7 @@ class EngineState:
             work = self.work.get(id_)
             if work is not None and work.done == work.replicas:
                 self._drop(work)
-        self.changes.clear()
+        self.changes = ChangeLog()
         self.cluster.trim_log()
         return decisions
 
@@ -337,14 +331,13 @@ class EngineState:
             del self.cluster.placements.directory[work.key]
 
 
-def _notes(work: Work, targets: dict[str, str]) -> str:
+def _notes(work: Work, targets: dict[int, str]) -> str:
     """What a restart needs to know of a workload beyond its definition and its tasks."""
-    after = {str(id_): str(condition) for id_, condition in work.after.items()}
-    found = {"rank": work.rank, "after": after, "delayed": {str(r): at for r, at in work.delayed.items()}}
+    found: dict[str, object] = {"rank": work.rank, "after": work.after, "delayed": work.delayed}
     if work.group is not None and not work.group.is_solo:
         found["group"] = work.group.notes()
     if work.recovery is not None:
-        found["recovery"] = work.recovery.to_json()
+        found["recovery"] = {"since": work.recovery.since, "lost": work.recovery.lost}
     if targets:
         found["moves"] = targets
     return json.dumps(found)

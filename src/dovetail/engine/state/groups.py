@@ -4,26 +4,18 @@ from dovetail.engine.state.work import Group, Work
 
 
 class Groups:
-    """All groups with a live member: those of one workload, and the others by namespace and name."""
+    """Groups of one workload by its id, the others by namespace and name."""
 
     def __init__(self) -> None:
-        self._solo: dict[int, Group] = {}
-        self._by_name: dict[tuple[str, str], Group] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._solo or self._by_name)
+        self._by_key: dict[int | tuple[str, str], Group] = {}
 
     def admit(self, work: Work, notes: list[int] | None = None) -> None:
         """The workload is live from now on; nothing happens if its tasks may start one by one."""
-        if work.terms.group:
-            key = (work.namespace, work.terms.group)
-            group = self._by_name.get(key)
-            if group is None:
-                group = self._by_name[key] = Group(work.id, *key)
-        elif work.terms.gang_min:
-            group = self._solo[work.id] = Group(work.id, work.namespace, "")
-        else:
+        name = work.terms.group
+        if not name and not work.terms.gang_min:
             return
+        group = Group(work.id, work.namespace, name)
+        group = self._by_key.setdefault(group.key, group)
         group.join(work)
         if notes is not None:
             group.recall(notes)
@@ -36,14 +28,11 @@ class Groups:
         group.leave(work)
         if group.members:
             return group
-        if group.is_solo:
-            del self._solo[group.id]
-        else:
-            del self._by_name[group.namespace, group.name]
+        del self._by_key[group.key]
         return None
 
     def named(self, namespace: str, name: str) -> Group | None:
-        return self._by_name.get((namespace, name))
+        return self._by_key.get((namespace, name))
 
     def all(self) -> list[Group]:
-        return [*self._solo.values(), *self._by_name.values()]
+        return list(self._by_key.values())

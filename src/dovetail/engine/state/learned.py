@@ -21,19 +21,16 @@ class Learned:
         self.parked_since_sample = 0  # workloads parked since then
 
     def parts(self) -> Iterator[Remembered]:
-        yield Remembered("calibration", lambda _: json.dumps(self.calibration.to_json()), self._read_calibration)
-        yield Remembered("run_times", lambda _: json.dumps(self.run_times.to_json()), self._read_run_times)
-        yield Remembered("usual_times", lambda _: json.dumps(self.usual_times.to_json()), self._read_usual_times)
+        yield self._part("calibration", Calibration)
+        yield self._part("run_times", RunTimes)
+        yield self._part("usual_times", UsualTimes)
         yield Remembered("workload_mix", lambda _: json.dumps(self.mix.memory()), self._read_mix)
 
-    def _read_calibration(self, text: str) -> None:
-        self.calibration = Calibration.from_json(json.loads(text))
+    def _part(self, name: str, kind: type[Calibration] | type[RunTimes] | type[UsualTimes]) -> Remembered:
+        def read(text: str) -> None:
+            setattr(self, name, kind.from_json(json.loads(text)))
 
-    def _read_run_times(self, text: str) -> None:
-        self.run_times = RunTimes.from_json(json.loads(text))
-
-    def _read_usual_times(self, text: str) -> None:
-        self.usual_times = UsualTimes.from_json(json.loads(text))
+        return Remembered(name, lambda _: json.dumps(getattr(self, name).to_json()), read)
 
     def _read_mix(self, text: str) -> None:
         self.mix.recall(json.loads(text))

@@ -1,13 +1,21 @@
-"""One task of live work, as the engine holds it in memory."""
+"""One task of live work, as the engine holds it in memory, and the reasons for which it is stopped."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from dovetail.model.record import TaskRecord
 from dovetail.model.task import TaskId, TaskState
 
+#: Reasons of STOPPING. A task runs elsewhere after all but CANCELLING; they are persisted, so a restart knows it, too.
+EVICTING, PREEMPTING, MOVING, CANCELLING = "evicting", "preempting", "moving", "cancelling"
+
+_recorded = attrgetter(*[field.name for field in fields(TaskRecord) if field.name != "task"])
+
 
 @dataclass(slots=True)
 class LiveTask:
+    """The fields of `TaskRecord` but its first, in their order."""
+
     state: TaskState = TaskState.PENDING
     attempt: int = 0
     node: str | None = None
@@ -21,22 +29,20 @@ class LiveTask:
     failures: int = 0
     bind_failures: int = 0
     devices: tuple[int, ...] = ()  # slots of its GPUs
-    evicting: bool = False  # STOPPING in order to run elsewhere, not to end
 
     def record(self, task: TaskId) -> TaskRecord:
-        return TaskRecord(
-            task=task,
-            state=self.state,
-            attempt=self.attempt,
-            node=self.node,
-            backend=self.backend,
-            reason=self.reason,
-            message=self.message,
-            exit_code=self.exit_code,
-            placed_at=self.placed_at,
-            started_at=self.started_at,
-            finished_at=self.finished_at,
-            failures=self.failures,
-            bind_failures=self.bind_failures,
-            devices=self.devices,
-        )
+        return TaskRecord(task, *_recorded(self))
+
+    @staticmethod
+    def of_record(record: TaskRecord) -> "LiveTask":
+        return LiveTask(*_recorded(record))
+
+    @property
+    def is_evicted(self) -> bool:
+        """Is it stopping in order to run elsewhere?"""
+        return self.state is TaskState.STOPPING and self.reason != CANCELLING
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Is it stopping for good?"""
+        return self.state is TaskState.STOPPING and self.reason == CANCELLING

@@ -4,8 +4,14 @@ A part registers how it is written and read back. Parts that change with every e
 (`texts`); the others when they change (`text`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from dovetail.cluster.state import Cluster
+from dovetail.model.network.topology import Topology
+
+TOPOLOGY, DISTANCES = "topology", "distances"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +44,22 @@ class Memory:
         for name, part in self._parts.items():
             if name in texts:
                 part.read(texts[name])
+
+
+def network_parts(cluster: Cluster) -> Iterator[Remembered]:
+    """The topology as a user could have written it, and distances set by hand."""
+
+    def write_topology(_: float) -> str:
+        return cluster.topology.definition.model_dump_json(exclude_unset=True, by_alias=True)
+
+    def read_topology(text: str) -> None:
+        topology = Topology.model_validate_json(text)
+        if topology != cluster.topology.definition:
+            cluster.set_topology(topology)
+
+    def read_distances(text: str) -> None:
+        for one, other, distance in json.loads(text):
+            cluster.set_distance(one, other, distance)
+
+    yield Remembered(TOPOLOGY, write_topology, read_topology, periodic=False)
+    yield Remembered(DISTANCES, lambda _: json.dumps(cluster.topology.distances.all()), read_distances, periodic=False)

@@ -10,19 +10,20 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import NamedTuple
 
 from dovetail.constraints.programs.structure import text_of
-from dovetail.engine.state.terms import Terms
 from dovetail.model.policy import Adjustment, Policy
 from dovetail.model.record import PolicyRecord, PolicySwitch
 from dovetail.model.requests.asks import ConstraintAsk
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import affinity_rules_of, near_of, spread_of
+from dovetail.model.requests.terms import Terms
 from dovetail.model.workloads.constraint import ConstraintKind
 
 NEVER_EVALUATED = (-1, -1)
-_SHAPES_KEPT = 4096
+_KEPT = 4096
 
 
 class RuleKey(NamedTuple):
@@ -106,8 +107,8 @@ class Policies:
         self._patterns: list[tuple[str, str]] = []  # (namespace pattern, policy)
         self._places: dict[tuple[str, str], list[str]] = {}  # by ("service" or "workload", name): policies
         self._per_workload: set[str] = set()
-        self._in_namespace: dict[str, tuple[str, ...]] = {}
-        self._shapes: dict[tuple[Shape, str, tuple[str, ...], str], Shape] = {}
+        self._in_namespace = lru_cache(_KEPT)(self._of_namespace)
+        self._shapes = lru_cache(_KEPT)(self._extended)
         self._unwritten = False
 
     def __bool__(self) -> bool:
@@ -123,17 +124,11 @@ class Policies:
         names = self.applying(namespace, asked.service, name, terms.policies)
         if not names:
             return asked
-        key = (asked, namespace, names, "" if self._per_workload.isdisjoint(names) else name)
-        found = self._shapes.get(key)
-        if found is None:
-            if len(self._shapes) >= _SHAPES_KEPT:
-                self._shapes.clear()
-            found = self._shapes[key] = self._extended(asked, namespace, name, names)
-        return found
+        return self._shapes(asked, namespace, "" if self._per_workload.isdisjoint(names) else name, names)
 
     def applying(self, namespace: str, service: str | None, name: str, named: tuple[str, ...]) -> tuple[str, ...]:
         """The policies of a workload in their order: attached ones by name, then those that it names."""
-        found = self._of_namespace(namespace)
+        found = self._in_namespace(namespace)
         if self._places:
             at: list[str] = []
             for kind, one in (("service", service), ("workload", name)):
@@ -147,15 +142,10 @@ class Policies:
         return found
 
     def _of_namespace(self, namespace: str) -> tuple[str, ...]:
-        found = self._in_namespace.get(namespace)
-        if found is None:
-            if len(self._in_namespace) >= _SHAPES_KEPT:
-                self._in_namespace.clear()
-            found = tuple(sorted({policy for pattern, policy in self._patterns if fnmatchcase(namespace, pattern)}))
-            self._in_namespace[namespace] = found
-        return found
+        return tuple(sorted({policy for pattern, policy in self._patterns if fnmatchcase(namespace, pattern)}))
 
     def _extended(self, asked: Shape, namespace: str, name: str, names: tuple[str, ...]) -> Shape:
+        """`name` is empty where none of the policies adds rules that differ between workloads."""
         policies = [self.by_name[one] for one in names]
         wants = [want for applied in policies for want in applied.wants()]
         specs = [applied.policy for applied in policies]
@@ -215,23 +205,18 @@ class Policies:
             for kind, places in (("service", reach.services), ("workload", reach.workloads)):
                 for place in places:
                     self._places.setdefault((kind, place), []).append(name)
-        self._in_namespace.clear()
-        self._shapes.clear()
+        self._in_namespace.cache_clear()
+        self._shapes.cache_clear()
         self.seen = NEVER_EVALUATED
         self.adjusting = any(applied.policy.adjusts for applied in self.by_name.values())
 
     def record_switch(self, switch: PolicySwitch) -> None:
         """An adjustment was switched: cached shapes are stale."""
         self.switches.append(switch)
-        self._shapes.clear()
+        self._shapes.cache_clear()
         self._unwritten = True
 
     # --- persistence -----------------------------------------------------------------------------------------
-
-    def take_records(self) -> tuple[list[PolicyRecord], list[PolicySwitch]]:
-        taken = (self.records, self.switches)
-        self.records, self.switches = [], []
-        return taken
 
     def take_memory(self) -> str | None:
         """The active adjustments, if they changed since the last call: hysteresis must survive a crash."""
@@ -266,7 +251,7 @@ class Policies:
                     key = RuleKey(constraint, adjustment)
                     if key in known:
                         applied.active[key] = ActiveAdjustment(since, values)
-        self._shapes.clear()
+        self._shapes.cache_clear()
 
 
 def _adjustments(policy: Policy) -> dict[RuleKey, tuple[object, Adjustment]]:

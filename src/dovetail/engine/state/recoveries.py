@@ -1,7 +1,7 @@
 """The table of recoveries: broken gangs, the capacity held for tasks that will move, spare nodes, recent moves.
 
 Capacity held for a task is taken out of its node (`Cluster.reserve`) until the task arrives, so no filter and no
-preemption search can use it. While the tasks that give way are still on the node, its free amount is negative.
+preemption search can use it. While tasks that move away are still on the node, its free amount is negative.
 Guarantees: every held amount is returned exactly once. Decisions belong to `dovetail.engine.recovery`.
 """
 
@@ -20,25 +20,14 @@ _MINUTE_S = 60.0
 
 @dataclass(slots=True)
 class Recovery:
-    """A gang that lost tasks and keeps the nodes of the others. `lost`: by replica, the node it was on. `planned`:
-    capacity is held for every missing task."""
+    """A gang that lost tasks and keeps the nodes of the others."""
 
     since: float
-    lost: dict[int, str] = field(default_factory=dict)
-    planned: bool = False
+    lost: dict[int, str] = field(default_factory=dict)  # by replica: the node it was on
+    planned: bool = False  # capacity is held for every missing task
     moved: int = 0
     moves_text: str = ""  # which tasks were moved, for messages
     proximity: dict[int, str] = field(default_factory=dict)  # by replica: how close its new node is to the others
-
-    def to_json(self) -> dict[str, object]:
-        return {"since": self.since, "lost": {str(replica): node for replica, node in self.lost.items()}}
-
-    @staticmethod
-    def from_json(found: dict[str, object]) -> "Recovery":
-        since, lost = found["since"], found["lost"]
-        assert isinstance(since, int | float)
-        assert isinstance(lost, dict)
-        return Recovery(float(since), {int(replica): str(node) for replica, node in lost.items()})
 
 
 class HeldCapacity(NamedTuple):
@@ -51,6 +40,7 @@ class HeldCapacity(NamedTuple):
 
 @dataclass(slots=True)
 class Recoveries:
+    cluster: Cluster
     broken_gangs: dict[int, None] = field(default_factory=dict)  # workload ids, in the order they broke
     newly_lost: dict[int, dict[int, str]] = field(default_factory=dict)  # in this event: by workload and replica
     held: dict[TaskId, HeldCapacity] = field(default_factory=dict)
@@ -69,30 +59,26 @@ class Recoveries:
         """A task lost its node. Call this before the task is retried."""
         self.newly_lost.setdefault(task.workload, {})[task.replica] = node
 
-    # --- capacity ------------------------------------------------------------------------------------------------
-
-    def hold(
-        self, cluster: Cluster, task: TaskId, node: str, column: F8, explanation: Explanation | None = None
-    ) -> None:
-        self.release(cluster, task)
-        cluster.reserve(node, cluster.resources.amounts(column))
+    def hold(self, task: TaskId, node: str, column: F8, explanation: Explanation | None = None) -> None:
+        self.release(task)
+        self.cluster.reserve(node, self.cluster.resources.amounts(column))
         self.held[task] = HeldCapacity(node, column, explanation)
 
-    def targets(self, workload: int) -> dict[str, str]:
+    def targets(self, workload: int) -> dict[int, str]:
         """By replica: the node that capacity is kept on. A restart has to know."""
-        return {str(task.replica): held.node for task, held in self.held.items() if task.workload == workload}
+        return {task.replica: held.node for task, held in self.held.items() if task.workload == workload}
 
-    def release(self, cluster: Cluster, task: TaskId) -> int | None:
+    def release(self, task: TaskId) -> int | None:
         """Release what is held for a task. Returns the row if the node still exists."""
-        held = self.held.pop(task, None)
+        cluster, held = self.cluster, self.held.pop(task, None)
         if held is None or held.node not in cluster.rows:
             return None
         cluster.reserve(held.node, cluster.resources.amounts(held.column), -1)
         return cluster.rows[held.node]
 
-    def free_on(self, cluster: Cluster, node: str) -> F8:
+    def free_on(self, node: str) -> F8:
         """float64[resource]: what is free on a node, plus everything held there."""
-        found: F8 = cluster.resources.free[:, cluster.rows[node]].copy()
+        found: F8 = self.cluster.resources.free[:, self.cluster.rows[node]].copy()
         for held in self.held.values():
             if held.node == node:
                 found[: len(held.column)] += held.column
@@ -107,13 +93,7 @@ class Recoveries:
         self.spares.pop(name, None)
         self.silent.pop(name, None)
 
-    # --- counting --------------------------------------------------------------------------------------------
-
     def recent_moves(self, now: float) -> int:
         while self.moves and self.moves[0] <= now - _MINUTE_S:
             self.moves.popleft()
         return len(self.moves)
-
-    def take_notes(self) -> list[RecoveryNote]:
-        found, self.notes = self.notes, []
-        return found

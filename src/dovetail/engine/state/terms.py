@@ -7,12 +7,10 @@ from dovetail.engine.settings import Router
 from dovetail.model.requests.asks import ConstraintAsk
 from dovetail.model.requests.shaping import shape_of
 from dovetail.model.requests.task_identity import labels_of
-from dovetail.model.requests.terms import Terms, terms_json
+from dovetail.model.requests.terms import Terms
 from dovetail.model.workloads.constraint import Constraint
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.registry import sees_image
-
-__all__ = ["Terms", "terms_json", "terms_of", "wants_of"]
 
 
 def terms_of(router: Router, spec: Workload) -> Terms:
@@ -27,7 +25,7 @@ def terms_of(router: Router, spec: Workload) -> Terms:
         retries=spec.retries,
         queue=spec.queue,
         user=spec.user,
-        tenant=router.tenant(spec),
+        tenant=router.fair.tenant_of(spec.namespace, spec.user, spec.labels),
         run_s=spec.deadline.run_for,
         schedule_within_s=spec.deadline.schedule_within,
         gang_min=0 if spec.gang is None or spec.gang.group is not None else spec.gang.min,
@@ -44,8 +42,6 @@ def terms_of(router: Router, spec: Workload) -> Terms:
     )
 
 
-def wants_of(constraints: Iterable[Constraint], source: str = "") -> tuple[ConstraintAsk, ...]:
+def wants_of(constraints: Iterable[Constraint]) -> tuple[ConstraintAsk, ...]:
     """Constraints in the form that placement uses. Raises ExpressionError for an empty structure."""
-    return tuple(
-        [ConstraintAsk(one.kind, text_of(one.expression), one.weight, one.priority, source) for one in constraints]
-    )
+    return tuple([ConstraintAsk(one.kind, text_of(one.expression), one.weight, one.priority) for one in constraints])

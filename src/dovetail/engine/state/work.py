@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
-from dovetail.engine.state.terms import Terms
 from dovetail.model.record import WorkloadRecord
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.task_identity import TaskIdentity, identity_of, pod_identity
+from dovetail.model.requests.terms import Terms
 from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Condition
 from dovetail.queueing.usage import Held
@@ -64,7 +64,7 @@ class Work:
     message: str = ""
     started_at: float | None = None
     preemption_searched_at: int = -1  # the last news at which it looked for victims
-    displacing: bool = False  # others were told to give way for it
+    displacing: bool = False  # others were preempted for it
     failed_preemptions: int = 0  # how often that came to nothing
     preemption_backoff_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
@@ -109,6 +109,11 @@ class Work:
         return bool(self.terms.concurrency) and self.holding >= self.terms.concurrency
 
     @property
+    def disruptions_left(self) -> int:
+        """How many more of its tasks its disruption budget lets others stop; negative if too many are missing."""
+        return self.terms.max_unavailable - len(self.waiting) - len(self.delayed) - self.stopping
+
+    @property
     def at_once(self) -> int:
         """How many of its waiting tasks could start at the same time."""
         limit = self.terms.concurrency
@@ -117,7 +122,7 @@ class Work:
     @property
     def can_start(self) -> bool:
         """Some task may be looked at now: it is ready, and stands in line for its group if it is in one."""
-        return self.is_ready and (self.group is None or self.group.lets(self))
+        return self.is_ready and (self.group is None or self.group.may_queue(self))
 
     @property
     def is_ready(self) -> bool:
@@ -156,11 +161,12 @@ class Work:
         counts[TaskState.PENDING] += self.replicas - len(self.tasks)
         active = sum([count for state, count in counts.items() if state in HOLDING])
         state = _workload_state(counts, active, self.cancelled, bool(self.terminal_reason))
+        reason, message = _end_words(self, state) if state.finished else (self.reason, self.message)
         return WorkloadRecord(
             id=self.id,
             state=state,
-            reason=self.reason if not state.finished else _end_reason(self, state),
-            message=self.message if not state.finished else _end_message(self, state),
+            reason=reason,
+            message=message,
             pending=counts[TaskState.PENDING],
             active=active,
             succeeded=counts[TaskState.SUCCEEDED],
@@ -183,17 +189,14 @@ def _workload_state(counts: Counter[TaskState], active: int, cancelled: bool, te
     return WorkloadState.FAILED if failed else WorkloadState.SUCCEEDED
 
 
-def _end_reason(work: Work, state: WorkloadState) -> str:
-    if state is WorkloadState.FAILED:
-        return next((t.reason for t in work.tasks.values() if t.state is TaskState.FAILED), work.terminal_reason)
-    return str(state)
-
-
-def _end_message(work: Work, state: WorkloadState) -> str:
-    if state is WorkloadState.FAILED:
-        failed = [(replica, task) for replica, task in work.tasks.items() if task.state is TaskState.FAILED]
-        return f"task {failed[0][0]}: {failed[0][1].message}" if failed else work.message
-    return work.message if state is WorkloadState.CANCELLED else ""
+def _end_words(work: Work, state: WorkloadState) -> tuple[str, str]:
+    """The reason and the message of finished work."""
+    if state is not WorkloadState.FAILED:
+        return str(state), work.message if state is WorkloadState.CANCELLED else ""
+    for replica, task in work.tasks.items():
+        if task.state is TaskState.FAILED:
+            return task.reason, f"task {replica}: {task.message}"
+    return work.terminal_reason, work.message
 
 
 class GroupPart(NamedTuple):
@@ -217,7 +220,7 @@ class Group:
     gone_lost: int = 0
     gone_failed: int = 0
     gone_tasks: int = 0
-    mending: bool = False  # it lost tasks with their nodes; the other tasks stay while replacements are sought
+    seeks_replacements: bool = False  # for tasks lost with their nodes; the others stay meanwhile
 
     def join(self, work: Work) -> None:
         self.members[work.id] = work
@@ -234,13 +237,16 @@ class Group:
         self.gone_failed += 0 if work.cancelled else lost
 
     @property
+    def key(self) -> int | tuple[str, str]:
+        return self.id if self.is_solo else (self.namespace, self.name)
+
+    @property
     def is_solo(self) -> bool:
         """Is it the gang of one workload, which no other can join?"""
         return not self.name
 
     def _counts(self) -> tuple[int, int, bool]:
-        """How many tasks it needs, how many of them run or succeeded, and whether it is loose: in one pass, since these
-        are asked for again and again."""
+        """Tasks it needs, tasks that run or succeeded, and whether it is loose: in one pass, as it is called often."""
         least, fulfilled, loose = 0, self.gone_succeeded, True
         for work in self.members.values():
             terms = work.terms
@@ -268,10 +274,8 @@ class Group:
     @property
     def failed(self) -> int:
         """Lost tasks of members that nobody cancelled."""
-        return self.gone_failed + sum([work.done - work.succeeded for work in self._uncancelled()])
-
-    def _uncancelled(self) -> list[Work]:
-        return [work for work in self.members.values() if not work.cancelled]
+        members = self.members.values()
+        return self.gone_failed + sum([work.done - work.succeeded for work in members if not work.cancelled])
 
     @property
     def short(self) -> int:
@@ -304,7 +308,7 @@ class Group:
         enough = sum([work.at_once for work in ready]) >= self.short
         return ready[0] if ready and enough else None
 
-    def lets(self, work: Work) -> bool:
+    def may_queue(self, work: Work) -> bool:
         """May this member stand in the queue?"""
         if self.tasks < self.members[work.id].terms.group_min:  # by far the quickest answer while members arrive
             return False
