@@ -81,7 +81,8 @@ class ResourceTable:
             setattr(self, name, getattr(self, name)[:count])
 
     def amounts(self, column: F8) -> Amounts:
-        return {name: int(column[i]) for i, name in enumerate(self.names) if column[i]}
+        """`column` may be shorter than the table, as in `take`."""
+        return {name: int(amount) for name, amount in zip(self.names, column.tolist(), strict=False) if amount}
 
     def set_capacity(self, node: int, amounts: Mapping[str, float]) -> None:
         column = self.vector(amounts)

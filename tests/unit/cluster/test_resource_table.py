@@ -86,3 +86,10 @@ def test_growth_keeps_what_was_there() -> None:
     assert of(table, "capacity", "cpu") == 1000
     assert table.capacity.shape[1] == table.load.shape[0] == 64
     assert np.count_nonzero(table.capacity) == 1
+
+
+def test_the_amounts_of_a_column_from_before_a_resource_was_known_are_the_same_afterwards() -> None:
+    table = ResourceTable()
+    column = table.vector({"cpu": 500.0})
+    table.row_of("example.com/fpga")
+    assert table.amounts(column) == {"cpu": 500}

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.table import Column, table
+from dovetail.cli.render.parts.table import TableColumn, table
 from dovetail.cli.render.parts.times import age, moment
 from dovetail.responses.backends import BackendDetail, BackendRow
 from dovetail.responses.system import HistoryRow
@@ -16,19 +16,19 @@ _FACT = 14
 
 
 def backend_list(rows: Sequence[BackendRow], now: float, wide: bool = False) -> RenderableType:
-    columns: list[Column[BackendRow]] = [
-        Column("BACKEND", lambda row: row["name"], shrinks=True),
-        Column("KIND", lambda row: row["kind"]),
-        Column("STATE", _state),
-        Column("NODES", lambda row: row["nodes"], right=True),
-        Column("TASKS", lambda row: row["tasks"], right=True),
-        Column("P50", lambda row: _took(row["latency_p50_s"]), right=True),
-        Column("P99", lambda row: _took(row["latency_p99_s"]), right=True),
-        Column("ERRORS", lambda row: row["errors"], right=True),
-        Column("ANSWERED", lambda row: _ago(row["last_success_at"], now), right=True),
-        Column("FROM", lambda row: row["source"], wide=True),
-        Column("WAITING", lambda row: row["waiting"], right=True, wide=True),
-        Column("CAN", lambda row: ", ".join(row["capabilities"]), wide=True),
+    columns: list[TableColumn[BackendRow]] = [
+        TableColumn("BACKEND", lambda row: row["name"], shrinks=True),
+        TableColumn("KIND", lambda row: row["kind"]),
+        TableColumn("STATE", _state),
+        TableColumn("NODES", lambda row: row["nodes"], right=True),
+        TableColumn("TASKS", lambda row: row["tasks"], right=True),
+        TableColumn("P50", lambda row: _took(row["latency_p50_s"]), right=True),
+        TableColumn("P99", lambda row: _took(row["latency_p99_s"]), right=True),
+        TableColumn("ERRORS", lambda row: row["errors"], right=True),
+        TableColumn("ANSWERED", lambda row: _ago(row["last_success_at"], now), right=True),
+        TableColumn("FROM", lambda row: row["source"], wide=True),
+        TableColumn("WAITING", lambda row: row["waiting"], right=True, wide=True),
+        TableColumn("CAN", lambda row: ", ".join(row["capabilities"]), wide=True),
     ]
     problems = [Text(f"{row['name']}: {row['problem']}") for row in rows if row["problem"]]
     return Group(table(columns, rows, wide), *([Text()] if problems else []), *problems)
@@ -60,9 +60,9 @@ def _facts(row: BackendDetail, now: float) -> Iterator[tuple[str, str]]:
 def backend_history(name: str, rows: Sequence[HistoryRow], now: float, wide: bool = False) -> RenderableType:
     if not rows:
         return Text(f"nothing is remembered of a backend {name}: it stands in the settings, or never was")
-    columns: list[Column[HistoryRow]] = [
-        Column("WHEN", lambda row: moment(row["at"], now)),
-        Column("WHAT", lambda row: row["message"], folds=True),
+    columns: list[TableColumn[HistoryRow]] = [
+        TableColumn("WHEN", lambda row: moment(row["at"], now)),
+        TableColumn("WHAT", lambda row: row["message"], folds=True),
     ]
     return table(columns, rows, wide)
 

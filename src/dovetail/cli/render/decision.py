@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.parts.bars import bar, height
-from dovetail.cli.render.parts.table import Column, Header, Listing, grid, table
+from dovetail.cli.render.parts.table import Header, Listing, TableColumn, grid, table
 from dovetail.cli.render.parts.times import clock, span, starts_about
 from dovetail.model.text.listing import count
 from dovetail.responses.questions import (
@@ -26,18 +26,18 @@ from dovetail.responses.questions import (
 MOST_NODES = 20
 FUNNEL_WIDTH = 28
 
-_SHORTAGES: list[Column[ResourceShortage]] = [
-    Column("RESOURCE", lambda row: row["resource"]),
-    Column("NEEDED", lambda row: row["needed"], right=True),
-    Column("FREE", lambda row: row["best_free"], right=True),
-    Column("SHORT BY", lambda row: row["short_by"], right=True),
-    Column("NODE", lambda row: row["best_node"], shrinks=True),
+_SHORTAGES: list[TableColumn[ResourceShortage]] = [
+    TableColumn("RESOURCE", lambda row: row["resource"]),
+    TableColumn("NEEDED", lambda row: row["needed"], right=True),
+    TableColumn("FREE", lambda row: row["best_free"], right=True),
+    TableColumn("SHORT BY", lambda row: row["short_by"], right=True),
+    TableColumn("NODE", lambda row: row["best_node"], shrinks=True),
 ]
-_VICTIMS: list[Column[VictimRow]] = [
-    Column("TASK", lambda row: f"{row['name']}.{row['replica']}"),
-    Column("PRIORITY", lambda row: row["priority"]),
-    Column("NODE", lambda row: row["node"]),
-    Column("WORK LOST", lambda row: span(row["lost_s"]), right=True),
+_VICTIMS: list[TableColumn[VictimRow]] = [
+    TableColumn("TASK", lambda row: f"{row['name']}.{row['replica']}"),
+    TableColumn("PRIORITY", lambda row: row["priority"]),
+    TableColumn("NODE", lambda row: row["node"]),
+    TableColumn("WORK LOST", lambda row: span(row["lost_s"]), right=True),
 ]
 
 
@@ -104,20 +104,20 @@ def _candidates(
     def style(line: RankedNode) -> str:
         return "bold" if line["node"] == marked else ""
 
-    columns: list[Column[RankedNode]] = [
-        Column("", lambda line: Text("▶" if line["node"] == marked else " ", style="green")),
-        Column("NODE", lambda line: Text(line["node"], style=style(line)), shrinks=True),
+    columns: list[TableColumn[RankedNode]] = [
+        TableColumn("", lambda line: Text("▶" if line["node"] == marked else " ", style="green")),
+        TableColumn("NODE", lambda line: Text(line["node"], style=style(line)), shrinks=True),
         *(_score_column(name, weight) for name, weight in weights.items()),
-        Column("load", lambda line: None if isnan(line["load"]) else f"{line['load']:.2f}", right=True, wide=True),
-        Column("TOTAL", lambda line: Text(f"{line['total']:.2f}", style=style(line)), right=True),
+        TableColumn("load", lambda line: None if isnan(line["load"]) else f"{line['load']:.2f}", right=True, wide=True),
+        TableColumn("TOTAL", lambda line: Text(f"{line['total']:.2f}", style=style(line)), right=True),
     ]
     return table(columns, lines, wide)
 
 
-def _score_column(name: str, weight: float | None) -> Column[RankedNode]:
+def _score_column(name: str, weight: float | None) -> TableColumn[RankedNode]:
     """Long names go on several lines, so that five scores fit."""
     title = name.replace("_", "\n") + ("" if weight is None else f"\nx {weight:g}")
-    return Column(title, lambda line: _points(line["points"].get(name)), right=True)
+    return TableColumn(title, lambda line: _points(line["points"].get(name)), right=True)
 
 
 def _points(points: float | None) -> Text:

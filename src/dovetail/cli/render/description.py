@@ -9,7 +9,7 @@ from rich.text import Text
 
 from dovetail.cli.render.decision import explanation_view, looked_at_nodes
 from dovetail.cli.render.parts.state import state
-from dovetail.cli.render.parts.table import Column, joined, pairs, table
+from dovetail.cli.render.parts.table import TableColumn, joined, pairs, table
 from dovetail.cli.render.parts.times import moment, span, starts_about
 from dovetail.cli.render.workloads import task_list
 from dovetail.model.text.listing import count
@@ -129,11 +129,11 @@ def _amounts(values: dict[str, Any] | None, between: str = " ") -> str:
 
 
 def _history(rows: Sequence[HistoryRow], since: float, wide: bool) -> RenderableType:
-    columns: list[Column[HistoryRow]] = [
-        Column("AFTER", lambda row: span(row["at"] - since), right=True),
-        Column("WHAT", lambda row: row["kind"]),
-        Column("REPLICA", lambda row: row["replica"], right=True),
-        Column("", lambda row: row["message"], shrinks=True),
+    columns: list[TableColumn[HistoryRow]] = [
+        TableColumn("AFTER", lambda row: span(row["at"] - since), right=True),
+        TableColumn("WHAT", lambda row: row["kind"]),
+        TableColumn("REPLICA", lambda row: row["replica"], right=True),
+        TableColumn("", lambda row: row["message"], shrinks=True),
     ]
     shown = rows if wide else rows[-MOST_HISTORY:]
     found = table(columns, shown, wide)

@@ -7,27 +7,27 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.parts.bars import bar, gauge
-from dovetail.cli.render.parts.table import Column, table
+from dovetail.cli.render.parts.table import TableColumn, table
 from dovetail.model.text.listing import count
 from dovetail.responses.questions import FragmentationReport, FragmentedDomain, TypicalTask
 
 WORST_DOMAINS = 5  # of a level; all when wide
 FIRST_ASKS = 10
 
-_DOMAINS: list[Column[FragmentedDomain]] = [
-    Column("LEVEL", lambda one: one["level"]),
-    Column("DOMAIN", lambda one: "" if one["level"] == one["name"] else one["name"], shrinks=True),
-    Column("GPUS", lambda one: f"{one['gpus']:g}", right=True),
-    Column("FREE", lambda one: f"{one['free_gpus']:.4g}", right=True),
-    Column("UNUSABLE", lambda one: f"{one['unusable_gpus']:.1f}", right=True),
-    Column("OF WHAT IS FREE", lambda one: gauge(one["unusable_gpus"], one["free_gpus"] or 1, 12)),
-    Column("USELESS", lambda one: f"{one['useless_gpus']:.1f}", right=True),
+_DOMAINS: list[TableColumn[FragmentedDomain]] = [
+    TableColumn("LEVEL", lambda one: one["level"]),
+    TableColumn("DOMAIN", lambda one: "" if one["level"] == one["name"] else one["name"], shrinks=True),
+    TableColumn("GPUS", lambda one: f"{one['gpus']:g}", right=True),
+    TableColumn("FREE", lambda one: f"{one['free_gpus']:.4g}", right=True),
+    TableColumn("UNUSABLE", lambda one: f"{one['unusable_gpus']:.1f}", right=True),
+    TableColumn("OF WHAT IS FREE", lambda one: gauge(one["unusable_gpus"], one["free_gpus"] or 1, 12)),
+    TableColumn("USELESS", lambda one: f"{one['useless_gpus']:.1f}", right=True),
 ]
-_ASKS: list[Column[TypicalTask]] = [
-    Column("A TASK ASKS FOR", lambda one: one["ask"], shrinks=True),
-    Column("HOW OFTEN", lambda one: Text.assemble(bar(one["share"], 10), f" {one['share']:5.1%}")),
-    Column("NODES", lambda one: one["nodes"], right=True),
-    Column("TASKS THAT FIT", lambda one: one["tasks"] or Text("none", style="red"), right=True),
+_ASKS: list[TableColumn[TypicalTask]] = [
+    TableColumn("A TASK ASKS FOR", lambda one: one["ask"], shrinks=True),
+    TableColumn("HOW OFTEN", lambda one: Text.assemble(bar(one["share"], 10), f" {one['share']:5.1%}")),
+    TableColumn("NODES", lambda one: one["nodes"], right=True),
+    TableColumn("TASKS THAT FIT", lambda one: one["tasks"] or Text("none", style="red"), right=True),
 ]
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state, tally
-from dovetail.cli.render.parts.table import Column, Listing, table
+from dovetail.cli.render.parts.table import Listing, TableColumn, table
 from dovetail.cli.render.parts.times import age
 from dovetail.client.amounts import shown
 from dovetail.model.text.listing import count
@@ -38,15 +38,15 @@ def _troubles(rows: Sequence[NodeRow]) -> list[RenderableType]:
 
 def node_table(rows: Sequence[NodeRow], wide: bool = False) -> Listing:
     """A bar for each resource that any of these nodes has."""
-    columns: list[Column[NodeRow]] = [
-        Column("NAME", lambda row: row["name"]),
-        Column("STATUS", lambda row: state(row["status"])),
-        Column("TASKS", lambda row: row["tasks"], right=True),
+    columns: list[TableColumn[NodeRow]] = [
+        TableColumn("NAME", lambda row: row["name"]),
+        TableColumn("STATUS", lambda row: state(row["status"])),
+        TableColumn("TASKS", lambda row: row["tasks"], right=True),
         *(_use_column(name, wide) for name in _RESOURCES if any(_has(row, name) for row in rows)),
-        Column("BACKEND", lambda row: row["backend"], wide=True),
-        Column("LABELS", _labels, wide=True),
-        Column("TAINTS", lambda row: ",".join(row["taints"]), wide=True),
-        Column("NOTE", lambda row: row["reason"], wide=True),
+        TableColumn("BACKEND", lambda row: row["backend"], wide=True),
+        TableColumn("LABELS", _labels, wide=True),
+        TableColumn("TAINTS", lambda row: ",".join(row["taints"]), wide=True),
+        TableColumn("NOTE", lambda row: row["reason"], wide=True),
     ]
     return table(columns, rows, wide)
 
@@ -59,8 +59,8 @@ def _has(row: NodeRow, name: str) -> bool:
     return name in row["resources"] and row["resources"][name]["capacity"] > 0
 
 
-def _use_column(name: str, wide: bool) -> Column[NodeRow]:
-    return Column(name.upper(), lambda row: _use(row, name, wide), wide=name in _ONLY_WIDE)
+def _use_column(name: str, wide: bool) -> TableColumn[NodeRow]:
+    return TableColumn(name.upper(), lambda row: _use(row, name, wide), wide=name in _ONLY_WIDE)
 
 
 def _use(row: NodeRow, name: str, wide: bool) -> Text:
@@ -81,12 +81,12 @@ def one_node(words: str, tasks: Sequence[NodeTask], now: float) -> RenderableTyp
 
 
 def _tasks(rows: Sequence[NodeTask], now: float) -> Listing:
-    columns: list[Column[NodeTask]] = [
-        Column("WORKLOAD", lambda row: f"{row['namespace']}/{row['name']}"),
-        Column("REPLICA", lambda row: row["replica"], right=True),
-        Column("STATE", lambda row: state(row["state"])),
-        Column("HERE FOR", lambda row: age(row["placed_at"], now), right=True),
+    columns: list[TableColumn[NodeTask]] = [
+        TableColumn("WORKLOAD", lambda row: f"{row['namespace']}/{row['name']}"),
+        TableColumn("REPLICA", lambda row: row["replica"], right=True),
+        TableColumn("STATE", lambda row: state(row["state"])),
+        TableColumn("HERE FOR", lambda row: age(row["placed_at"], now), right=True),
     ]
     if any(row.get("devices") for row in rows):
-        columns.append(Column("GPU", lambda row: ", ".join(map(str, row.get("devices", ())))))
+        columns.append(TableColumn("GPU", lambda row: ", ".join(map(str, row.get("devices", ())))))
     return table(columns, rows)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.table import Column, Header, grid, pairs, table
+from dovetail.cli.render.parts.table import Header, TableColumn, grid, pairs, table
 from dovetail.cli.render.parts.times import age, moment
 from dovetail.model.text.listing import count
 from dovetail.responses.policies import (
@@ -20,10 +20,10 @@ from dovetail.responses.policies import (
     ViolationRow,
 )
 
-_VIOLATIONS: list[Column[ViolationRow]] = [
-    Column("TASK", lambda row: f"{row['namespace']}/{row['name']}.{row['replica']}", shrinks=True),
-    Column("NODE", lambda row: row["node"], shrinks=True),
-    Column("WHY IT MAY NOT BE THERE", lambda row: row["why"], folds=True),
+_VIOLATIONS: list[TableColumn[ViolationRow]] = [
+    TableColumn("TASK", lambda row: f"{row['namespace']}/{row['name']}.{row['replica']}", shrinks=True),
+    TableColumn("NODE", lambda row: row["node"], shrinks=True),
+    TableColumn("WHY IT MAY NOT BE THERE", lambda row: row["why"], folds=True),
 ]
 _FACT = 10
 
@@ -31,14 +31,16 @@ _FACT = 10
 def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> RenderableType:
     if not rows:
         return Text("no policies; make one with dovetail policy set")
-    columns: list[Column[PolicyDetail]] = [
-        Column("POLICY", lambda row: row["name"]),
-        Column("VERSION", lambda row: row["version"], right=True),
-        Column("SAYS", _says, shrinks=True),
-        Column("APPLIES TO", lambda row: reach(row["applies_to"]), shrinks=True),
-        Column("WORKLOADS", lambda row: row["workloads"], right=True),
-        Column("NOW", lambda row: Text("adjusted" if any(one["because"] for one in row["in_force"]) else "", "yellow")),
-        Column("DESCRIPTION", lambda row: row["description"], wide=True),
+    columns: list[TableColumn[PolicyDetail]] = [
+        TableColumn("POLICY", lambda row: row["name"]),
+        TableColumn("VERSION", lambda row: row["version"], right=True),
+        TableColumn("SAYS", _says, shrinks=True),
+        TableColumn("APPLIES TO", lambda row: reach(row["applies_to"]), shrinks=True),
+        TableColumn("WORKLOADS", lambda row: row["workloads"], right=True),
+        TableColumn(
+            "NOW", lambda row: Text("adjusted" if any(one["because"] for one in row["in_force"]) else "", "yellow")
+        ),
+        TableColumn("DESCRIPTION", lambda row: row["description"], wide=True),
     ]
     return Group(Text(count(len(rows), "policy", "policies")), table(columns, rows, wide))
 
@@ -106,12 +108,12 @@ def version_list(rows: Sequence[PolicyVersion], now: float, wide: bool = False) 
     def change(row: PolicyVersion) -> str:
         return "removed" if row["removed"] else "made" if row["version"] == oldest else ", ".join(row["changed"])
 
-    columns: list[Column[PolicyVersion]] = [
-        Column("VERSION", lambda row: row["version"], right=True),
-        Column("WHEN", lambda row: moment(row["at"], now)),
-        Column("BY", lambda row: row["author"] or "-", shrinks=True),
-        Column("CHANGED", change, shrinks=True),
-        Column("NOTE", lambda row: row["note"] or "-", shrinks=True),
+    columns: list[TableColumn[PolicyVersion]] = [
+        TableColumn("VERSION", lambda row: row["version"], right=True),
+        TableColumn("WHEN", lambda row: moment(row["at"], now)),
+        TableColumn("BY", lambda row: row["author"] or "-", shrinks=True),
+        TableColumn("CHANGED", change, shrinks=True),
+        TableColumn("NOTE", lambda row: row["note"] or "-", shrinks=True),
     ]
     return Group(Text(f"{rows[0]['name']}: {count(len(rows), 'version')}"), table(columns, rows, wide))
 
@@ -154,12 +156,12 @@ def violation_list(rows: Sequence[ViolationRow], wide: bool = False) -> Renderab
 def affinity_list(rows: Sequence[ServiceAffinityRow], wide: bool = False) -> RenderableType:
     if not rows:
         return Text("no service has an affinity; give it one with dovetail affinity set")
-    columns: list[Column[ServiceAffinityRow]] = [
-        Column("SERVICE", lambda row: f"{row['namespace']}/{row['service']}"),
-        Column("RULE", _rule),
-        Column("NODES", lambda row: ", ".join(row["nodes"]), shrinks=True),
-        Column("WORKLOADS", lambda row: row["workloads"], right=True),
-        Column("POLICY", lambda row: row["policy"], wide=True),
+    columns: list[TableColumn[ServiceAffinityRow]] = [
+        TableColumn("SERVICE", lambda row: f"{row['namespace']}/{row['service']}"),
+        TableColumn("RULE", _rule),
+        TableColumn("NODES", lambda row: ", ".join(row["nodes"]), shrinks=True),
+        TableColumn("WORKLOADS", lambda row: row["workloads"], right=True),
+        TableColumn("POLICY", lambda row: row["policy"], wide=True),
     ]
     return Group(Text(count(len(rows), "rule")), table(columns, rows, wide))
 

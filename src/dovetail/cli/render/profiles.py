@@ -3,23 +3,23 @@
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.table import Column, joined, table
+from dovetail.cli.render.parts.table import TableColumn, joined, table
 from dovetail.model.text.listing import count
 from dovetail.responses.system import ProfileRow, Profiles, SchedulerRow
 
-_PROFILES: list[Column[ProfileRow]] = [
-    Column("", lambda row: "▶" if row["default"] else ""),
-    Column("PROFILE", lambda row: row["name"]),
-    Column("ORDER", lambda row: row["order"]),
-    Column("SELECTS", lambda row: row["select"]),
-    Column("SCORES AND WEIGHTS", lambda row: _weights(row) or "none", folds=True),
-    Column("FILTERS", lambda row: ", ".join(row["filters"]), wide=True),
+_PROFILES: list[TableColumn[ProfileRow]] = [
+    TableColumn("", lambda row: "▶" if row["default"] else ""),
+    TableColumn("PROFILE", lambda row: row["name"]),
+    TableColumn("ORDER", lambda row: row["order"]),
+    TableColumn("SELECTS", lambda row: row["select"]),
+    TableColumn("SCORES AND WEIGHTS", lambda row: _weights(row) or "none", folds=True),
+    TableColumn("FILTERS", lambda row: ", ".join(row["filters"]), wide=True),
 ]
-_SCHEDULERS: list[Column[SchedulerRow]] = [
-    Column("SCHEDULER", lambda row: row["name"]),
-    Column("PROFILE", lambda row: row["profile"]),
-    Column("NAMESPACES", lambda row: ", ".join(row["namespaces"]) or "all", shrinks=True),
-    Column("NODES", lambda row: joined(row["node_selector"], "=") or "all", shrinks=True),
+_SCHEDULERS: list[TableColumn[SchedulerRow]] = [
+    TableColumn("SCHEDULER", lambda row: row["name"]),
+    TableColumn("PROFILE", lambda row: row["profile"]),
+    TableColumn("NAMESPACES", lambda row: ", ".join(row["namespaces"]) or "all", shrinks=True),
+    TableColumn("NODES", lambda row: joined(row["node_selector"], "=") or "all", shrinks=True),
 ]
 
 

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.parts.bars import ACCENT
-from dovetail.cli.render.parts.table import Column, Listing, table
+from dovetail.cli.render.parts.table import Listing, TableColumn, table
 from dovetail.cli.render.parts.times import span, starts_in
 from dovetail.client.amounts import shown
 from dovetail.model.text.listing import count
@@ -18,11 +18,11 @@ from dovetail.responses.queues import LoanPart, LoanRow, QueueItem, QueueResourc
 
 WIDTH = 16
 _NAMED = 3
-_TENANTS: list[Column[TenantRow]] = [
-    Column("TENANT", lambda row: row["tenant"] or "(none)", shrinks=True),
-    Column("WEIGHT", lambda row: f"{row['weight']:g}", right=True),
-    Column("SHARE", lambda row: f"{row['share']:.1%}", right=True),
-    Column("FROM FAIR", lambda row: f"{row['deviation']:+.0%}", right=True),
+_TENANTS: list[TableColumn[TenantRow]] = [
+    TableColumn("TENANT", lambda row: row["tenant"] or "(none)", shrinks=True),
+    TableColumn("WEIGHT", lambda row: f"{row['weight']:g}", right=True),
+    TableColumn("SHARE", lambda row: f"{row['share']:.1%}", right=True),
+    TableColumn("FROM FAIR", lambda row: f"{row['deviation']:+.0%}", right=True),
 ]
 
 
@@ -37,19 +37,19 @@ def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Ren
 
 def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Listing:
     """TASKS counts tasks without a node, of all tasks."""
-    columns: list[Column[QueueItem]] = [
-        Column("#", lambda row: row["position"], right=True),
-        Column("ID", lambda row: row["id"], right=True, wide=True),
-        Column("NAMESPACE", lambda row: row["namespace"], wide=True),
-        Column("NAME", lambda row: row["name"]),
-        Column("QUEUE", lambda row: row.get("queue"), wide=True),
-        Column("USER", lambda row: row.get("user"), wide=True),
-        Column("PRIORITY", lambda row: _priority(row, wide)),
-        Column("TASKS", lambda row: f"{row['pending']}/{row['replicas']}", right=True),
-        Column("WAITED", lambda row: span(row["waited_s"]), right=True),
-        Column("STARTS", lambda row: starts_in(row, now)),
-        Column("REASON", lambda row: row["reason"], wide=True),
-        Column("WHY", lambda row: row["message"] or row.get("waits_for") or row["reason"], shrinks=True),
+    columns: list[TableColumn[QueueItem]] = [
+        TableColumn("#", lambda row: row["position"], right=True),
+        TableColumn("ID", lambda row: row["id"], right=True, wide=True),
+        TableColumn("NAMESPACE", lambda row: row["namespace"], wide=True),
+        TableColumn("NAME", lambda row: row["name"]),
+        TableColumn("QUEUE", lambda row: row.get("queue"), wide=True),
+        TableColumn("USER", lambda row: row.get("user"), wide=True),
+        TableColumn("PRIORITY", lambda row: _priority(row, wide)),
+        TableColumn("TASKS", lambda row: f"{row['pending']}/{row['replicas']}", right=True),
+        TableColumn("WAITED", lambda row: span(row["waited_s"]), right=True),
+        TableColumn("STARTS", lambda row: starts_in(row, now)),
+        TableColumn("REASON", lambda row: row["reason"], wide=True),
+        TableColumn("WHY", lambda row: row["message"] or row.get("waits_for") or row["reason"], shrinks=True),
     ]
     return table(columns, rows, wide)
 
@@ -69,15 +69,17 @@ def queue_tree(answer: QueuesAnswer, wide: bool = False) -> RenderableType:
     rows = answer["queues"]
     waiting = sum(row["waiting"] for row in rows if row["depth"] == 1)
     parts: list[RenderableType] = [Text(f"{count(len(rows), 'queue')}, {count(waiting, 'workload')} waiting")]
-    columns: list[Column[QueueRow]] = [
-        Column("QUEUE", lambda row: Text("  " * (row["depth"] - 1) + row["name"])),  # a string would lose its indent
-        Column("WEIGHT", lambda row: f"{row['weight']:g}", right=True),
-        Column("SHARE", lambda row: f"{row['share']:.0%}", right=True),
-        Column("USE", lambda row: use_bar(row["resources"].get(row["dominant"] or ""))),
-        Column("HELD", lambda row: _held(row, dominant=True), shrinks=True),
-        Column("WAITING", _waiting, right=True),
-        Column("EVERYTHING ELSE", lambda row: _held(row, dominant=False), wide=True),
-        Column("A USER AT MOST", lambda row: _amounts(row["user_limits"]), wide=True),
+    columns: list[TableColumn[QueueRow]] = [
+        TableColumn(
+            "QUEUE", lambda row: Text("  " * (row["depth"] - 1) + row["name"])
+        ),  # a string would lose its indent
+        TableColumn("WEIGHT", lambda row: f"{row['weight']:g}", right=True),
+        TableColumn("SHARE", lambda row: f"{row['share']:.0%}", right=True),
+        TableColumn("USE", lambda row: use_bar(row["resources"].get(row["dominant"] or ""))),
+        TableColumn("HELD", lambda row: _held(row, dominant=True), shrinks=True),
+        TableColumn("WAITING", _waiting, right=True),
+        TableColumn("EVERYTHING ELSE", lambda row: _held(row, dominant=False), wide=True),
+        TableColumn("A USER AT MOST", lambda row: _amounts(row["user_limits"]), wide=True),
     ]
     parts.append(table(columns, rows, wide))
     if any(row["dominant"] for row in rows):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from dovetail.cli.render.parts.table import Column, joined, table
+from dovetail.cli.render.parts.table import TableColumn, joined, table
 from dovetail.cli.render.parts.times import moment, span
 from dovetail.model.text.listing import count
 from dovetail.responses.queues import ReservationRow
@@ -16,17 +16,17 @@ _NODES_SHOWN = 20
 def reservation_list(rows: Sequence[ReservationRow], now: float, wide: bool = False) -> RenderableType:
     if not rows:
         return Text("nothing is reserved")
-    columns: list[Column[ReservationRow]] = [
-        Column("ID", lambda row: row["id"], right=True),
-        Column("STATUS", lambda row: row["status"]),
-        Column("NODE", _nodes, shrinks=True),
-        Column("HELD", lambda row: _held(row["resources"]), shrinks=True),
-        Column("FOR", lambda row: row["tenant"] or (not wide and row["holder"]) or "nobody", shrinks=True),
-        Column("WHEN", lambda row: _when(row, now), right=True),
-        Column("EVERY", lambda row: span(row["every_s"]), right=True),
-        Column("STARTS AT", lambda row: moment(row["start"], now), wide=True),
-        Column("ENDS AT", lambda row: moment(row["until"], now), wide=True),
-        Column("HOLDER", lambda row: row["holder"], wide=True),
+    columns: list[TableColumn[ReservationRow]] = [
+        TableColumn("ID", lambda row: row["id"], right=True),
+        TableColumn("STATUS", lambda row: row["status"]),
+        TableColumn("NODE", _nodes, shrinks=True),
+        TableColumn("HELD", lambda row: _held(row["resources"]), shrinks=True),
+        TableColumn("FOR", lambda row: row["tenant"] or (not wide and row["holder"]) or "nobody", shrinks=True),
+        TableColumn("WHEN", lambda row: _when(row, now), right=True),
+        TableColumn("EVERY", lambda row: span(row["every_s"]), right=True),
+        TableColumn("STARTS AT", lambda row: moment(row["start"], now), wide=True),
+        TableColumn("ENDS AT", lambda row: moment(row["until"], now), wide=True),
+        TableColumn("HOLDER", lambda row: row["holder"], wide=True),
     ]
     return Group(Text(count(len(rows), "reservation")), table(columns, rows, wide))
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dovetail.cli.render.parts.bars import ACCENT, height
 from dovetail.cli.render.parts.state import tally
-from dovetail.cli.render.parts.table import Better, Column, Header, Listing, grid, marked, table
+from dovetail.cli.render.parts.table import Better, Header, Listing, TableColumn, grid, marked, table
 from dovetail.cli.render.parts.times import span
 from dovetail.model.text.listing import count
 from dovetail.simulate.ledger import SimulationLedger
@@ -22,11 +22,11 @@ STRIP_COLUMNS = 44
 UNPLACED_SHOWN = 10
 _HIDDEN_WHEN_UNUSED = ("disk", "slots", "gpu")
 _WHOLE, _SHARE = "{:.0f}".format, "{:.0%}".format
-_UNPLACED: list[Column[Unplaced]] = [
-    Column("NAME", lambda one: f"{one.namespace}/{one.name}"),
-    Column("WAITING", lambda one: f"{one.pending}/{one.replicas}", right=True),
-    Column("FOR", lambda one: span(one.waited_s), right=True),
-    Column("WHY", lambda one: one.message or one.reason, shrinks=True),
+_UNPLACED: list[TableColumn[Unplaced]] = [
+    TableColumn("NAME", lambda one: f"{one.namespace}/{one.name}"),
+    TableColumn("WAITING", lambda one: f"{one.pending}/{one.replicas}", right=True),
+    TableColumn("FOR", lambda one: span(one.waited_s), right=True),
+    TableColumn("WHY", lambda one: one.message or one.reason, shrinks=True),
 ]
 
 
@@ -175,10 +175,10 @@ def _side_by_side(runs: Sequence[SimulationRun], wide: bool) -> RenderableType:
     if busiest is not None:
         peak = max(run.outcome.queue.peak for run in runs)
         title = f"{busiest} over {span(first.ended_at_s)}"
-        course: list[Column[SimulationRun]] = [
-            Column("", lambda run: run.profile),
-            Column(title, lambda run: strip(run.outcome.utilisation[busiest], 1.0, 30)),
-            Column("tasks waiting", lambda run: strip(run.outcome.queue, peak, 30)),
+        course: list[TableColumn[SimulationRun]] = [
+            TableColumn("", lambda run: run.profile),
+            TableColumn(title, lambda run: strip(run.outcome.utilisation[busiest], 1.0, 30)),
+            TableColumn("tasks waiting", lambda run: strip(run.outcome.queue, peak, 30)),
         ]
         parts += [Text(""), table(course, runs, wide)]
     return Group(*parts, *_short_of_nodes(runs))

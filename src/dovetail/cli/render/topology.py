@@ -8,7 +8,7 @@ from rich.tree import Tree
 
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state
-from dovetail.cli.render.parts.table import Column, pairs, table
+from dovetail.cli.render.parts.table import TableColumn, pairs, table
 from dovetail.model.text.listing import count
 from dovetail.model.text.quantity import format_bandwidth
 from dovetail.responses.network import DistanceBetween, DomainRow, LevelRow, NodeDistance, TopologyAnswer
@@ -24,13 +24,13 @@ _NOTHING = (
 def level_list(topology: TopologyAnswer, wide: bool = False) -> RenderableType:
     if not topology["levels"]:
         return Text(_NOTHING)
-    columns: list[Column[LevelRow]] = [
-        Column("LEVEL", lambda one: one["name"]),
-        Column("LABEL", lambda one: one["label"], wide=True),
-        Column("DOMAINS", lambda one: one["domains"], right=True),
-        Column("UP", lambda one: one["bandwidth"], right=True),
-        Column("LATENCY", lambda one: one["latency"], right=True),
-        Column("NODES OUTSIDE", lambda one: one["outside"] or None, right=True),
+    columns: list[TableColumn[LevelRow]] = [
+        TableColumn("LEVEL", lambda one: one["name"]),
+        TableColumn("LABEL", lambda one: one["label"], wide=True),
+        TableColumn("DOMAINS", lambda one: one["domains"], right=True),
+        TableColumn("UP", lambda one: one["bandwidth"], right=True),
+        TableColumn("LATENCY", lambda one: one["latency"], right=True),
+        TableColumn("NODES OUTSIDE", lambda one: one["outside"] or None, right=True),
     ]
     return table(columns, topology["levels"], wide)
 
@@ -117,10 +117,10 @@ def _node(node: NodeRow) -> Text:
 def distance_list(rows: Sequence[NodeDistance]) -> RenderableType:
     if not rows:
         return Text("no distance was set by hand; dovetail distance set NODE NODE DISTANCE")
-    columns: list[Column[NodeDistance]] = [
-        Column("FROM", lambda row: row["from"]),
-        Column("TO", lambda row: row["to"]),
-        Column("DISTANCE", lambda row: f"{row['distance']:g}", right=True),
+    columns: list[TableColumn[NodeDistance]] = [
+        TableColumn("FROM", lambda row: row["from"]),
+        TableColumn("TO", lambda row: row["to"]),
+        TableColumn("DISTANCE", lambda row: f"{row['distance']:g}", right=True),
     ]
     return table(columns, rows)
 

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from dovetail.cli.render.parts.state import state, tally
-from dovetail.cli.render.parts.table import Column, table
+from dovetail.cli.render.parts.table import TableColumn, table
 from dovetail.cli.render.parts.times import age, moment, span, starts_in
 from dovetail.model.text.listing import count
 from dovetail.responses.workloads import PredictedStart, TaskRow, WorkloadRow
@@ -20,20 +20,20 @@ def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, m
     found = Counter(row["state"] for row in rows)
     head = f"{'the newest ' if more else ''}{count(len(rows), 'workload')}: {tally(found)}"
     mixed = len({row["namespace"] for row in rows}) > 1 and not wide
-    columns: list[Column[WorkloadRow]] = [
-        Column("ID", lambda row: row["id"], right=True, wide=True),
-        Column("NAMESPACE", lambda row: row["namespace"], wide=True),
-        Column("NAME", lambda row: f"{row['namespace']}/{row['name']}" if mixed else row["name"]),
-        Column("KIND", lambda row: row["kind"], wide=True),
-        Column("STATE", lambda row: state(row["state"])),
-        Column("TASKS", lambda row: f"{row['active'] + row['succeeded']}/{row['replicas']}", right=True),
-        Column("PRIORITY", lambda row: row["priority"]),
-        Column("AGE", lambda row: age(row["submitted_at"], now), right=True),
-        Column("RAN", lambda row: ran(row, now), right=True),
-        Column("USER", lambda row: row["user"], wide=True),
-        Column("SERVICE", lambda row: row["service"], wide=True),
-        Column("SUBMITTED", lambda row: moment(row["submitted_at"], now), wide=True),
-        Column("NOTE", lambda row: _start_and_note(row, now), shrinks=True),
+    columns: list[TableColumn[WorkloadRow]] = [
+        TableColumn("ID", lambda row: row["id"], right=True, wide=True),
+        TableColumn("NAMESPACE", lambda row: row["namespace"], wide=True),
+        TableColumn("NAME", lambda row: f"{row['namespace']}/{row['name']}" if mixed else row["name"]),
+        TableColumn("KIND", lambda row: row["kind"], wide=True),
+        TableColumn("STATE", lambda row: state(row["state"])),
+        TableColumn("TASKS", lambda row: f"{row['active'] + row['succeeded']}/{row['replicas']}", right=True),
+        TableColumn("PRIORITY", lambda row: row["priority"]),
+        TableColumn("AGE", lambda row: age(row["submitted_at"], now), right=True),
+        TableColumn("RAN", lambda row: ran(row, now), right=True),
+        TableColumn("USER", lambda row: row["user"], wide=True),
+        TableColumn("SERVICE", lambda row: row["service"], wide=True),
+        TableColumn("SUBMITTED", lambda row: moment(row["submitted_at"], now), wide=True),
+        TableColumn("NOTE", lambda row: _start_and_note(row, now), shrinks=True),
     ]
     return Group(Text(head), table(columns, rows, wide))
 
@@ -45,18 +45,18 @@ def _start_and_note(row: WorkloadRow, now: float) -> str:
 
 
 def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bool = False) -> RenderableType:
-    devices: list[Column[TaskRow]] = [Column("GPU", lambda row: ", ".join(map(str, row.get("devices", ()))))]
-    columns: list[Column[TaskRow]] = [
-        Column("REPLICA", lambda row: row["replica"], right=True),
-        Column("STATE", lambda row: state(row["state"])),
-        Column("NODE", lambda row: row["node"]),
+    devices: list[TableColumn[TaskRow]] = [TableColumn("GPU", lambda row: ", ".join(map(str, row.get("devices", ()))))]
+    columns: list[TableColumn[TaskRow]] = [
+        TableColumn("REPLICA", lambda row: row["replica"], right=True),
+        TableColumn("STATE", lambda row: state(row["state"])),
+        TableColumn("NODE", lambda row: row["node"]),
         *(devices if any(row.get("devices") for row in rows) else []),
-        Column("BACKEND", lambda row: row["backend"], wide=True),
-        Column("TRIES", lambda row: row["attempt"], right=True),
-        Column("EXIT", lambda row: row["exit_code"], right=True),
-        Column("WAITED", lambda row: span(_placed_at(row, now) - submitted_at), right=True, wide=True),
-        Column("RAN", lambda row: ran(row, now), right=True),
-        Column("NOTE", note, shrinks=True),
+        TableColumn("BACKEND", lambda row: row["backend"], wide=True),
+        TableColumn("TRIES", lambda row: row["attempt"], right=True),
+        TableColumn("EXIT", lambda row: row["exit_code"], right=True),
+        TableColumn("WAITED", lambda row: span(_placed_at(row, now) - submitted_at), right=True, wide=True),
+        TableColumn("RAN", lambda row: ran(row, now), right=True),
+        TableColumn("NOTE", note, shrinks=True),
     ]
     return table(columns, rows, wide)
 

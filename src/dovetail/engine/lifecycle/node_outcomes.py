@@ -5,8 +5,8 @@ are not persisted: after a restart, the first placements serve as the probe.
 
 The slowdown of a successful task is its run time relative to other runs of its kind (`queueing.usual_times`). A task
 lost with its node counts as `MAX_SLOWDOWN`: its work has to be repeated. Stopped tasks, failed ones and those that
-could not start do not count. Guarantees: one observation changes a node's mean by a bounded amount. The `domain_history`
-score uses the result.
+could not start do not count. The `domain_history` score uses the result. Guarantees: one observation changes a node's
+mean by a bounded amount.
 """
 
 from dovetail.engine.state.engine_state import EngineState, NodeFailures

@@ -31,7 +31,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Header, Generic[Row]):
+class TableColumn(Header, Generic[Row]):
     """A header, and what each row shows below it."""
 
     cell: Callable[[Row], object] = str
@@ -79,7 +79,7 @@ class Listing:
         return natural
 
 
-def table(columns: Iterable[Column[Row]], rows: Iterable[Row], wide: bool = False) -> Listing:
+def table(columns: Iterable[TableColumn[Row]], rows: Iterable[Row], wide: bool = False) -> Listing:
     shown = [column for column in columns if wide or not column.wide]
     return grid(shown, ([column.cell(row) for column in shown] for row in rows))
 
