@@ -1,9 +1,9 @@
 """How many random examples tests try. One place decides for all of them, by the Hypothesis profile.
 
-- `quick`, for `make test`: as many examples as a test names, 100 where it names none, the same seeds every time for
-  tests that loop over seeds.
-- `soak`, for `make soak`: `SOAK_FACTOR` times as many, of seeds that follow from `SOAK_SEED` in the environment.
-  Failures are not remembered in a database, so that the seed alone reproduces them.
+- `quick`, for `make test`: half as many examples as a test names, 50 where it names none, the same seeds every time
+  for tests that loop over seeds.
+- `soak`, for `make soak`: `SOAK_FACTOR` times as many as named, of seeds that follow from `SOAK_SEED` in the
+  environment. Failures are not remembered in a database, so that the seed alone reproduces them.
 
 A test says what it needs with `@examples(25)` instead of `@settings(max_examples=25)`, with `seeds(400)` instead of
 `range(400)`, and with `times(200)` where only the length of a history is to grow. Properties have no deadline: how long
@@ -23,7 +23,7 @@ _SEEDS_APART = 1_000_000
 
 
 def register_profiles() -> None:
-    settings.register_profile(QUICK, deadline=None, max_examples=_DEFAULT)
+    settings.register_profile(QUICK, deadline=None, max_examples=_DEFAULT // 2)
     slow_is_fine = [HealthCheck.too_slow, HealthCheck.data_too_large]
     settings.register_profile(
         SOAK,
@@ -48,11 +48,15 @@ def times(count: int) -> int:
 
 
 def examples(count: int, **more: Any) -> settings:
-    """As a decorator: so many examples in a quick run. Takes the other settings of Hypothesis too."""
-    return settings(max_examples=times(count), **more)
+    """As a decorator: half so many examples in a quick run. Takes the other settings of Hypothesis too."""
+    return settings(max_examples=_examples(count), **more)
 
 
 def seeds(count: int) -> range:
     """The seeds of a test that loops over them: 0, 1, … in a quick run, others in each soak."""
     first = int(os.environ.get(SOAK_SEED, "0")) * _SEEDS_APART if in_soak() else 0
-    return range(first, first + times(count))
+    return range(first, first + _examples(count))
+
+
+def _examples(count: int) -> int:
+    return count * SOAK_FACTOR if in_soak() else (count + 1) // 2

@@ -14,7 +14,7 @@ from tests.servers.kubernetes.server import KubeServer
 from dovetail.client import Client
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
-WORKLOADS, KILLS = 20, 3
+WORKLOADS, KILLS = 12, 2
 PATIENCE_S = 120.0
 NAMESPACE = "survives"
 NODES = ("survives-a", "survives-b")

@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.invariants import check_invariants
 from tests.property.random_work import NODE_NAMES, a_fleet, a_node, a_workload
 
@@ -205,7 +206,7 @@ class Twins:
             self.r = mine
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(seed=st.integers(0, 2**32))
 def test_questions_between_events_change_no_command_and_no_persisted_byte(seed: int) -> None:
     r, asking = Random(seed), Random(seed + 1)

@@ -29,6 +29,7 @@ SELECTIONS: Mapping[str, Sequence[str]] = {
     "properties": ["tests/property"],
     "units": ["tests/unit", "-m", "hypothesis"],
     "simulation": ["tests/simulation"],
+    "kills": ["tests/e2e/test_kill_nine.py"],
     "kubernetes-random": [
         f"{_CONTRACT}/test_agrees_with_kube_scheduler.py",
         f"{_CONTRACT}/test_preempts_like_kube_scheduler.py",

@@ -13,6 +13,7 @@ import pytest
 from tests.contract.kubernetes.cards import CLAIMS, claim, claiming, given, stage
 from tests.contract.kubernetes.cluster import Cluster
 from tests.contract.kubernetes.scheduler_process import killed_in_the_end
+from tests.examples import times
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_grou
 SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
 NODES, CARDS = 8, 24
 PODS = NODES * CARDS
-KILLS = 5
+KILLS = times(2)
 
 
 class History:

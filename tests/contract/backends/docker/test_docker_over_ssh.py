@@ -18,11 +18,9 @@ from tests.servers.ssh import SshServer, ssh_server
 from dovetail.model.event import NodeHealthChanged, TaskStarted
 from dovetail.testing.lifecycle import Lifecycle
 from dovetail.testing.lossy_proxy import LossyProxy
-from dovetail.testing.races import Races
 from dovetail.testing.restart import Restart
 from dovetail.testing.rig import Conformance
 from dovetail.testing.trouble import Trouble
-from dovetail.testing.truth import Truth
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 
@@ -52,8 +50,9 @@ class TestDockerOverSsh(OverSsh, Lifecycle):
 
 
 @pytest.mark.slow
-class TestDockerOverSshInTrouble(OverSsh, Restart, Truth, Races, Trouble):
-    """The rest of the contract: every connection is a login, so this takes its time."""
+class TestDockerOverSshInTrouble(OverSsh, Restart, Trouble):
+    """What connections have to do with. Every one of them is a login, so this takes its time; the rest of the contract
+    is tested over a socket and over TLS."""
 
 
 def test_what_runs_when_the_connection_breaks_runs_on_and_is_heard_of_again(
