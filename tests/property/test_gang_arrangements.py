@@ -16,7 +16,7 @@ from dovetail.placement.gangs.arranger import Arranger
 from dovetail.placement.gangs.tiers import Tiers, tiers_of
 
 LEVELS = ("spine", "leaf", "rack")
-INSTANCES, WITH_LINKS, PARTS = seeds(1_800), seeds(600), 6
+INSTANCES, WITH_LINKS, PARTS = seeds(1_800), seeds(1_200), 6
 
 
 def _places(chance: Random) -> list[Place]:

@@ -42,8 +42,7 @@ class Races(Conformance):
         self, subject: Subject, pause_s: float
     ) -> None:
         async with started(subject) as rig:
-            work = await rig.bind_new(0.2, 5)
-            await rig.begun(work.key)
+            work = await rig.start_new(0.2, 5)
             await asyncio.sleep(pause_s)
             await rig.backend.stop(work.key, "at the last moment")
             finished = await rig.finished(work.key)

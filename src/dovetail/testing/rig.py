@@ -144,13 +144,6 @@ class Rig:
         await self.reports.until(TaskStarted, work.key)
         return work
 
-    async def begun(self, key: str) -> None:
-        """Wait for its start, or for its end: on a busy machine a short task may end before its start is noticed."""
-        reports = self.reports
-        await reports.until_true(
-            lambda: bool(reports.about(TaskStarted, key) or reports.about(TaskFinished, key)), f"the start of {key}"
-        )
-
     async def finished(self, key: str) -> TaskFinished:
         """Its end. All reports of the end must agree."""
         first = await self.reports.until(TaskFinished, key)

@@ -32,6 +32,7 @@ class Agent:
     loses_replies: bool = False
     cut_off: bool = False
     silent_about: set[str] = field(default_factory=set)
+    begun: set[str] = field(default_factory=set)  # what it has said to run: that it says before anything else
 
     @asynccontextmanager
     async def losing_replies(self) -> AsyncIterator[None]:
@@ -71,9 +72,11 @@ class Agent:
 
     def reports(self) -> list[TaskReport]:
         now = time.monotonic()
+        ended = {key for key, ends_at in self.ends_at.items() if now >= ends_at and key in self.begun}
+        self.begun |= self.ends_at.keys()
         return [
-            TaskReport(key, "finished", self.exit_codes[key]) if now >= ends_at else TaskReport(key, "running")
-            for key, ends_at in self.ends_at.items()
+            TaskReport(key, "finished", self.exit_codes[key]) if key in ended else TaskReport(key, "running")
+            for key in self.ends_at
         ]
 
     def run(self, order: Assignment) -> None:
