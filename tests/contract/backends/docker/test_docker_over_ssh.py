@@ -23,6 +23,7 @@ from dovetail.testing.rig import Conformance
 from dovetail.testing.trouble import Trouble
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
+LOGIN_S = "25s"  # on a busy machine a login takes its time
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,8 @@ class OverSsh(Conformance):
     def subject(self, tmp_path: Path, docker_servers: Hosts, server: SshServer) -> Iterator[Subject]:
         with LossyProxy(str(docker_servers[0].socket)) as proxy:
             server.set_environment({"DOCKER_HOST": f"unix://{proxy.address}"})
-            yield with_hooks(docker_subject(tmp_path, host_over(server)), docker_servers[0], proxy)
+            subject = docker_subject(tmp_path, host_over(server), answer_within_s=LOGIN_S)
+            yield with_hooks(subject, docker_servers[0], proxy)
 
 
 class TestDockerOverSsh(OverSsh, Lifecycle):
@@ -90,7 +92,7 @@ def test_no_ssh_process_outlives_the_backend(tmp_path: Path, docker_servers: Hos
         return [child for child in psutil.Process().children() if child.name() == "ssh"]
 
     async def scene() -> None:
-        async with started(docker_subject(tmp_path, host_over(server))) as rig:
+        async with started(docker_subject(tmp_path, host_over(server), answer_within_s=LOGIN_S)) as rig:
             assert [node.name for node in rig.reports.nodes] == ["far"]
             assert ours()
         assert not ours()
