@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.server_process import ServerProcess
+from tests.examples import times
 from tests.servers.kubelet import kubelet, namespace
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.client import Client
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
-WORKLOADS, KILLS = 12, 2
+WORKLOADS, KILLS = times(12), times(2)
 PATIENCE_S = 120.0
 NAMESPACE = "survives"
 NODES = ("survives-a", "survives-b")

@@ -1,8 +1,8 @@
 """`python -m tests.soak --minutes 60 --seed 7 --only simulation`: long random runs, with a report of what they found.
 
 The parts share the time evenly: the property tests, the random tests among the unit tests, the simulated clusters with
-random faults, a server that is killed again and again, the random comparisons with kube-scheduler, and the Kubernetes
-scheduler under churn on a real server.
+random faults, servers that are killed again and again, the whole contract of Docker over SSH, the random comparisons
+with kube-scheduler, and the Kubernetes scheduler under churn on a real server.
 Without `--seed` the soak draws one and prints it. It ends with a table and writes build/soak.json. The exit status is 1
 if anything was found, and 2 if nothing could be run.
 """

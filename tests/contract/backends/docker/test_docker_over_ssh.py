@@ -12,15 +12,18 @@ import psutil
 import pytest
 from tests.contract.backends.conformance import LONG_S, Subject, run_async, started
 from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, said_offline, shell, with_hooks
+from tests.examples import in_soak
 from tests.servers.daemon import skip_without
 from tests.servers.ssh import SshServer, ssh_server
 
 from dovetail.model.event import NodeHealthChanged, TaskStarted
 from dovetail.testing.lifecycle import Lifecycle
 from dovetail.testing.lossy_proxy import LossyProxy
+from dovetail.testing.races import Races
 from dovetail.testing.restart import Restart
 from dovetail.testing.rig import Conformance
 from dovetail.testing.trouble import Trouble
+from dovetail.testing.truth import Truth
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 LOGIN_S = "25s"  # on a busy machine a login takes its time
@@ -53,8 +56,13 @@ class TestDockerOverSsh(OverSsh, Lifecycle):
 
 @pytest.mark.slow
 class TestDockerOverSshInTrouble(OverSsh, Restart, Trouble):
-    """What connections have to do with. Every one of them is a login, so this takes its time; the rest of the contract
-    is tested over a socket and over TLS."""
+    """What connections have to do with. Every one of them is a login, so this takes its time."""
+
+
+if in_soak():
+
+    class TestDockerOverSshAtLength(OverSsh, Truth, Races):
+        """The rest of the contract, which `make test` tests over a socket and over TLS."""
 
 
 def test_what_runs_when_the_connection_breaks_runs_on_and_is_heard_of_again(
