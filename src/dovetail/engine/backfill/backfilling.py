@@ -25,8 +25,9 @@ SOON_S = 1.0
 
 def keep_promises(state: EngineState, now: float) -> None:
     """Before each cycle: renew promises that work which runs longer than expected has moved."""
-    sticky = all(backfill_state.backfill.head == "sticky" for backfill_state in state.backfill_states.values())
-    if sticky or not len(state.ends) or state.ends.first > now:
+    if not len(state.ends) or state.ends.first > now:
+        return
+    if all(backfill_state.backfill.head == "sticky" for backfill_state in state.backfill_states.values()):
         return
     state.wake.event_count += 1
     state.ends.extend(now, lambda task, at: now + _extension_s(state, task, at, now))
