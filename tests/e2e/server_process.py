@@ -30,6 +30,8 @@ class ServerProcess:
         self._config = folder / "settings.json"
         self._config.write_text(json.dumps(settings or {}))
         self._process: subprocess.Popen[bytes] | None = None
+        # One client for all, without certificates: loading those takes longer than a request.
+        self.http = httpx.Client(base_url=self.url, timeout=10, trust_env=False, verify=False)
 
     def start(self, *, wait: bool = True) -> None:
         command = [sys.executable, "-m", "dovetail", "serve", "--config", str(self._config)]
@@ -46,7 +48,7 @@ class ServerProcess:
             assert self._process is not None
             assert self._process.poll() is None, f"the server ended by itself:\n{self.log.read_text()[-3000:]}"
             try:
-                if httpx.get(f"{self.url}/ready", timeout=2).status_code == 200:
+                if self.http.get("/ready", timeout=2).status_code == 200:
                     return
             except httpx.TransportError:
                 pass

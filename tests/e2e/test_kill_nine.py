@@ -31,7 +31,7 @@ class Submitter(threading.Thread):
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        with httpx.Client(base_url=self._server.url, timeout=5) as client:
+        with httpx.Client(base_url=self._server.url, timeout=5, trust_env=False, verify=False) as client:
             batch = 0
             while not self.stopping.is_set():
                 batch += 1
@@ -99,7 +99,7 @@ def wait_until_idle(server: ServerProcess, timeout_s: float = 120) -> None:
     deadline = time.monotonic() + timeout_s
     states: dict[str, int] = {}
     while time.monotonic() < deadline:
-        states = httpx.get(f"{server.url}/api/v1/summary", timeout=10).json()["workloads"]
+        states = server.http.get("/api/v1/summary").json()["workloads"]
         if not any(states[state] for state in ("pending", "starting", "running")):
             return
         time.sleep(0.1)
@@ -113,12 +113,10 @@ def audit(server: ServerProcess, submitter: Submitter, marks: Path) -> None:
     twice = {name: count for name, count in ran.items() if count > 1}
     assert not twice, f"ran more than once: {twice}"
     lost = sorted(name for name in submitter.accepted if name not in ran)
-    rows = [
-        httpx.get(f"{server.url}/api/v1/workloads/{submitter.accepted[name]}", timeout=10).json() for name in lost[:5]
-    ]
+    rows = [server.http.get(f"/api/v1/workloads/{submitter.accepted[name]}").json() for name in lost[:5]]
     # An attempt whose supervisor was interrupted before it began is reported as lost, never run again on its own.
     assert not lost, f"{len(lost)} accepted workloads never ran: {rows}"
     assert set(ran) <= submitter.sent
-    states = httpx.get(f"{server.url}/api/v1/summary", timeout=10).json()["workloads"]
+    states = server.http.get("/api/v1/summary").json()["workloads"]
     assert states["succeeded"] >= len(submitter.accepted)
     assert states["failed"] == 0

@@ -186,13 +186,15 @@ class SlurmServer:
 
     def client(self) -> httpx.Client:
         """Speaks REST on the unix socket as root; the caller closes it."""
-        transport = httpx.HTTPTransport(uds=str(self.socket))
+        transport = httpx.HTTPTransport(uds=str(self.socket), verify=False)
         return httpx.Client(base_url=f"http://slurm/slurm/{API}", transport=transport, timeout=60)
 
     def tcp_client(self, user: str = "root") -> httpx.Client:
         """Speaks REST over TCP with a token; the caller closes it."""
         headers = {"X-SLURM-USER-NAME": user, "X-SLURM-USER-TOKEN": self.token(user)}
-        return httpx.Client(base_url=f"http://127.0.0.1:{self.tcp_port}/slurm/{API}", headers=headers, timeout=60)
+        return httpx.Client(
+            base_url=f"http://127.0.0.1:{self.tcp_port}/slurm/{API}", headers=headers, timeout=60, verify=False
+        )
 
     def restart_controller(self, *, kill: bool = False) -> None:
         """Stops the controller and starts it again on its state; jobs run on meanwhile. For some seconds it has not

@@ -48,6 +48,7 @@ from dovetail.store.sql import sqlite_store
 
 T = TypeVar("T")
 WATCH_S = 1.0
+WARM_UP_AFTER_S = 5.0
 GC_THRESHOLDS = (50_000, 20, 50)
 
 log = structlog.get_logger()
@@ -114,9 +115,7 @@ class ControlPlane:
         running = asyncio.get_running_loop()
         self.subsystems.start(ControlAccess(running, self.questions, self._put_events, self._backends.probe))
         self.started_at = time.time()
-        # Load the parser and the solver now: the first expression and the first node loss should not wait for them.
-        ready = [asyncio.to_thread(parser.warm_up), asyncio.to_thread(solver.warm_up)]
-        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), *ready)]
+        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), _warm_up())]
         await self._apply([])  # the engine takes in what the backends announced before anyone asks
         log.info("started", nodes=len(self.questions.nodes), workloads=len(self.questions.workloads))
 
@@ -313,3 +312,11 @@ class ControlPlane:
                 pruned_at = now
                 retention = self.settings.retention
                 await self.read(self.store.prune, now - retention.finished, now - retention.history)
+
+
+async def _warm_up() -> None:
+    """Load the parser and the solver before the first expression and the first node loss need them, but only after the
+    rush of the start: together they take a second."""
+    await asyncio.sleep(WARM_UP_AFTER_S)
+    await asyncio.to_thread(parser.warm_up)
+    await asyncio.to_thread(solver.warm_up)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 
 from dovetail.model.command import Bind
 from dovetail.model.record import ReservationRecord
 from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId
-from dovetail.store.migrating import MIGRATIONS
+from dovetail.store.migrating import MIGRATIONS, NEWEST_REVISION, STORE_MIGRATIONS, _config
 from dovetail.store.sql import sqlite_store
 
 
@@ -95,3 +96,7 @@ def test_a_database_without_reservations_is_brought_up_to_date(tmp_path: Path) -
     store.open()
     assert store.restore().reservations == []
     store.close()
+
+
+def test_the_newest_revision_is_named_so_that_a_current_database_opens_without_alembic() -> None:
+    assert ScriptDirectory.from_config(_config(STORE_MIGRATIONS)).get_heads() == [NEWEST_REVISION]

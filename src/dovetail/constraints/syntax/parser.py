@@ -9,7 +9,8 @@ parsed. The parser is loaded when it is first needed: `warm_up` does that before
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, cast
 
 from dovetail.constraints.error import ExpressionError
@@ -69,7 +70,9 @@ def _parser() -> Any:
     in the tree, which makes reading an expression a third faster."""
     from lark import Lark  # takes a third of a second, which most commands need not wait for
 
-    grammar = files("celpy").joinpath("cel.lark").read_text()
+    package = find_spec("celpy")  # only its grammar is needed: importing the package takes another third
+    assert package is not None, "cel-python is installed with Dovetail"
+    grammar = Path(str(package.origin)).with_name("cel.lark").read_text()
     passing = re.compile(rf"^(?=(?:{'|'.join(_TRANSIENT)})\s*:)", re.MULTILINE)
     options: dict[str, Any] = {"parser": "lalr", "start": "expr", "priority": "invert", "maybe_placeholders": False}
     return Lark(passing.sub("?", grammar), propagate_positions=True, g_regex_flags=re.MULTILINE, **options)
