@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, Select, column, inspect, select, table
+from sqlalchemy import Connection, Text, column, inspect, select, table
 
 from dovetail.store.contract import StoreError
 
@@ -56,7 +56,7 @@ def check_revision(connection: Connection, where: str, migrations: Migrations = 
             "Give Dovetail a database of its own."
         )
     if migrations.newest:
-        versions: Select[tuple[str]] = select(column("version_num")).select_from(table(migrations.version_table))
+        versions = select(column("version_num", Text)).select_from(table(migrations.version_table))
         if connection.scalars(versions).all() == [migrations.newest]:
             return True
     return _is_newest(connection, where, migrations)
