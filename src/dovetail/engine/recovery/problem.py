@@ -1,7 +1,7 @@
 """Builds the input of the recovery search: broken gangs, tasks that can be moved, and free capacity.
 
 A task can be moved if it belongs to no gang, is preemptible, has no higher priority than the least urgent broken gang,
-needs only node-local filters, and has run for its minimum time. Gangs never make way for gangs.
+needs only node-local filters, and has run for its minimum time. Gangs never move for other gangs.
 """
 
 from collections.abc import Sequence
