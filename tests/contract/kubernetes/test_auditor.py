@@ -35,10 +35,14 @@ def test_what_is_lost_for_good_is_counted_and_named(kube_server: KubeServer) -> 
         async with cluster.scheduler() as found:
             await cluster.until_bound("a-1")
 
-            async def told() -> bool:  # and nothing more will be heard of it
-                return bool((await cluster.one("big-1"))["status"].get("conditions"))
+            pods = found.informer.reflectors[-1]
 
-            await cluster.until(told, "it was told why it waits")
+            async def told() -> bool:  # and nothing more will be heard of it: the watch has reported that too
+                big = await cluster.one("big-1")
+                seen = pods._seen[("default", "big-1")].version == big["metadata"]["resourceVersion"]
+                return seen and bool(big["status"].get("conditions"))
+
+            await cluster.until(told, "it was told why it waits, and the watch has reported it")
             found.tracker.gone(("default", "big-1"))
             found.informer.changed.set()
             auditor = auditor_of(cluster, found)

@@ -3,6 +3,7 @@ happens when it is away."""
 
 import asyncio
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ from typing import Any
 import pytest
 import yaml
 from tests.contract.kubernetes.applying import Applier
-from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
+from tests.contract.kubernetes.cluster import PATIENCE_S, PODS, Cluster, node, pod, scene
 from tests.contract.kubernetes.extending import IMPATIENT, deployed, example, extended
 from tests.contract.kubernetes.gate import straight, through
 from tests.contract.kubernetes.test_gangs import GROUP, GROUPS, define_groups
 from tests.servers.kubernetes.server import KubeServer
 from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
+from dovetail.kubernetes.extender.bind_verb import BindVerb
 from dovetail.kubernetes.extender.extender import Extender
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.extender.wire import ExtenderBindingArgs
@@ -250,13 +252,14 @@ def test_binding_twice_is_binding_once_and_says_why_when_it_cannot(kube_server: 
 
 async def _binds(proxy: LossyProxy, server: KubeServer, uids: dict[str, str]) -> None:
     async with through(proxy.address, server) as api:
-        extender = Extender(api, KubernetesExtenderSettings(bind_within_s=1.0))
+        extender = Extender(api, KubernetesExtenderSettings(bind_within_s=PATIENCE_S))
+        hasty = BindVerb(api, extender.informer, extender.filter_verb, within_s=0.5, keep_s=60.0, now=time.time)
         running = asyncio.create_task(extender.run())
         await extender.informer.synced.wait()
 
-        async def bind(name: str, to: str, uid: str = "") -> str:
+        async def bind(name: str, to: str, uid: str = "", verb: BindVerb = extender.bind_verb) -> str:
             args = {"PodName": name, "PodNamespace": "default", "PodUID": uid or uids.get(name, "none"), "Node": to}
-            return (await extender.bind_verb.bind(ExtenderBindingArgs.model_validate(args))).error
+            return (await verb.bind(ExtenderBindingArgs.model_validate(args))).error
 
         assert await bind("a-0", "n1") == ""
         assert await bind("a-0", "n1") == "", "it is where it was to go"
@@ -264,10 +267,10 @@ async def _binds(proxy: LossyProxy, server: KubeServer, uids: dict[str, str]) ->
         assert await bind("b-0", "n1", uid="another") != ""
         assert await bind("c-0", "n1") == "the pod is gone"
         async with proxy.break_calls():
-            assert "not bound within 1 s" in await bind("b-0", "n1")
+            assert "not bound within 0.5 s" in await bind("b-0", "n1", verb=hasty)
         assert extender.filter_verb.held.get(("default", "b-0")) is None, "it does not count there any more"
         async with proxy.cut_replies():
-            assert "not bound within 1 s" in await bind("b-0", "n2"), "though it may be"
+            assert "not bound within 0.5 s" in await bind("b-0", "n2", verb=hasty), "though it may be"
         assert await bind("b-0", "n2") == ""
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

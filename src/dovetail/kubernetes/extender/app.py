@@ -54,6 +54,7 @@ def create_app(extender: Extender) -> Starlette:
 
     async def preempt(request: Request) -> Response:
         args = await _read(request, ExtenderPreemptionArgs, most)
+        await extender.told_of(args.pod)
         return _json(extender.preempt_verb.preempt(args).to_json())
 
     async def bind(request: Request) -> Response:

@@ -75,5 +75,6 @@ class Extender:
         """Refreshes regularly, even when kube-scheduler does not ask."""
         while True:
             self.filter_verb.refresh()
+            self.filter_verb.stale_refusals.recheck()
             self.refused_pods.renew()
             await asyncio.sleep(HOUSEKEEPING_S)

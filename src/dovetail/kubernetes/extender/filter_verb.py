@@ -17,6 +17,7 @@ from dovetail.engine.engine import Engine
 from dovetail.kubernetes.extender.gang_plans import GangPlans
 from dovetail.kubernetes.extender.held_pods import HeldPods
 from dovetail.kubernetes.extender.refused_pods import RefusedPods
+from dovetail.kubernetes.extender.stale_refusals import RefusalKey, StaleRefusals
 from dovetail.kubernetes.extender.wire import MOST_POINTS, ExtenderArgs, ExtenderFilterResult, HostPriority, NodeList
 from dovetail.kubernetes.objects.annotations import AnnotationError
 from dovetail.kubernetes.objects.gangs import no_such_group
@@ -57,6 +58,7 @@ class FilterVerb:
         self._questions = informer.questions.pods
         self.held = HeldPods(self._questions, self._tracker)
         self.plans = GangPlans(self._questions, self._tracker, self.held, refused_pods.planned, keep_s, now)
+        self.stale_refusals = StaleRefusals(lambda: informer.reports, self._passes, self._passes_now, now)
 
     # --- reading ---------------------------------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ class FilterVerb:
         except UnreadablePod as error:
             return _answer(args, (), {}, dict.fromkeys(names, str(error)))
         if asked.meaning.gang:
-            why, node = self._gang(asked, names)
+            why, node = self._gang(asked, args)
             if why:
                 return _answer(args, (), {}, dict.fromkeys(names, why))
             if node:
@@ -106,25 +108,43 @@ class FilterVerb:
                 return _answer(args, (node,), {}, {name: words for name in names if name != node})
         return self._each(args, asked)
 
-    def _gang(self, asked: AskedPod, names: list[str]) -> tuple[str, str]:
+    def _gang(self, asked: AskedPod, args: ExtenderArgs) -> tuple[str, str]:
         """Why the pod has to wait, and its planned node; both empty: it may go by itself."""
-        gang = asked.place[0], asked.meaning.gang
-        if self._tracker.gangs.least(gang, asked.meaning.gang_min) is None:
-            return no_such_group(asked.meaning.gang), ""
-        known = self.known(asked)
-        if known is None or known.gang is None or known.meaning is None:
-            told = self._tracker.pods.get(asked.place)
-            if told is not None and told.scheduler not in self._readers:
-                return f"it is of a gang, and {told.scheduler} is not among the names that this extender serves", ""
-            return "it is of a gang, and the watch has not reported this pod yet", ""
-        planned = self.plans.node_for(known, set(names))
+        gang, itself = self._gang_of(asked), RefusalKey(asked.place)
+        known = self._known_of_gang(asked)
+        if known is None:
+            self.stale_refusals.add(itself, args)
+            return self._why_unknown(asked), ""
+        self.stale_refusals.drop(itself)
+        planned = self.plans.node_for(known, set(args.names))
         if planned.why:
             self._refused_pods.refused(asked.place, asked.uid, planned.why)
             if planned.whole_gang:
                 self._refused_pods.gang_refused(gang, planned.why)
+                self.stale_refusals.add(RefusalKey(gang, is_gang=True), args)
         else:
             self._refused_pods.accepted(asked.place)
+            self.stale_refusals.drop(RefusalKey(gang, is_gang=True))
         return planned.why, planned.node
+
+    @staticmethod
+    def _gang_of(asked: AskedPod) -> NamespacedName:
+        return asked.place[0], asked.meaning.gang
+
+    def _known_of_gang(self, asked: AskedPod) -> TrackedPod | None:
+        """A pod of a gang as the watch reported it, if its gang is known too."""
+        known = self.known(asked)
+        if known is None or known.gang is None or known.meaning is None:
+            return None
+        return None if self._tracker.gangs.least(self._gang_of(asked), asked.meaning.gang_min) is None else known
+
+    def _why_unknown(self, asked: AskedPod) -> str:
+        if self._tracker.gangs.least(self._gang_of(asked), asked.meaning.gang_min) is None:
+            return no_such_group(asked.meaning.gang)
+        told = self._tracker.pods.get(asked.place)
+        if told is not None and told.scheduler not in self._readers:
+            return f"it is of a gang, and {told.scheduler} is not among the names that this extender serves"
+        return "it is of a gang, and the watch has not reported this pod yet"
 
     def _each(self, args: ExtenderArgs, asked: AskedPod) -> ExtenderFilterResult:
         with self.held.counted(asked.meaning.priority, but=asked.place):
@@ -133,9 +153,35 @@ class FilterVerb:
         never = dict.fromkeys(found.unknown, UNKNOWN_NODE)
         for refused in found.refused:
             (helped if refused.eviction_helps else never).update(dict.fromkeys(refused.nodes, refused.message))
-        if not found.feasible and len(self.held):
-            self._refused_pods.refused(asked.place, asked.uid, "")
+        if found.feasible:
+            self.stale_refusals.drop(RefusalKey(asked.place))
+        else:
+            self.stale_refusals.add(RefusalKey(asked.place), args)
+            if len(self.held):
+                self._refused_pods.refused(asked.place, asked.uid, "")
         return _answer(args, found.feasible, helped, never)
+
+    # --- refused on an old view --------------------------------------------------------------------------------
+
+    def _passes(self, key: RefusalKey, args: ExtenderArgs) -> bool:
+        """Would a plan be found for the gang, or a node be allowed for the pod? Nothing changes."""
+        try:
+            asked = self.read(args.pod)
+        except UnreadablePod:
+            return False
+        known = self._known_of_gang(asked) if asked.meaning.gang else None
+        if asked.meaning.gang and known is None:
+            return False
+        if key.is_gang and known is not None:
+            return self.plans.may_start(known)
+        with self.held.counted(asked.meaning.priority, but=asked.place):
+            return bool(self._questions.feasibility(asked.meaning.query, args.names).feasible)
+
+    def _passes_now(self, key: RefusalKey, args: ExtenderArgs) -> None:
+        if key.is_gang:
+            self._refused_pods.gang_passes_now(key.place)
+        else:
+            self._refused_pods.passes_now(key.place, args.pod["metadata"]["uid"])
 
     # --- prioritize ------------------------------------------------------------------------------------------
 

@@ -86,6 +86,17 @@ class GangPlans:
         kept = None if known.gang is None else self._held.of_gang(known.gang).get(known.place)
         return "" if kept is None else kept.node
 
+    def may_start(self, known: TrackedPod) -> bool:
+        """Would `node_for` find a plan for a gang that it refused? Nothing changes."""
+        gang, meaning = known.gang, known.meaning
+        assert gang is not None
+        assert meaning is not None
+        group = self._questions.gang(*gang)
+        if group is None or self.lacks(gang, group):
+            return False
+        with self._held.counted(meaning.priority, but_gang=gang):
+            return self.tried(gang, group).refusal is None
+
     def lacks(self, gang: NamespacedName, group: GangStatus) -> int:
         """How many more pods have to come before the gang can start; 0 once some of it has started."""
         return 0 if self._begun(gang, group) else max(0, group.least - len(self._waiting(gang, group)))

@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 CONDITION = "scheduling.dovetail.dev/LookAgain"
 REASON = "OthersCameOrWent"
+CHANGED = "the cluster has changed since it was refused"
 LANES = 8
 _REMEMBERED = 20_000
 #: The pod, its uid, and what has happened.
@@ -96,6 +97,14 @@ class RefusedPods:
 
     def capacity_freed(self) -> None:
         self._tell(list(self._refused), "capacity that was held for others is free again")
+
+    def passes_now(self, place: NamespacedName, uid: str) -> None:
+        self._refused.pop(place, None)
+        if self._waits(place, uid):
+            self._nudge(place, uid, CHANGED)
+
+    def gang_passes_now(self, gang: NamespacedName) -> None:
+        self._tell([known.place for known in self._tracker.gang(gang)], CHANGED)
 
     def planned(self, gang: NamespacedName, made: list[HeldPod]) -> None:
         self._gangs.pop(gang, None)

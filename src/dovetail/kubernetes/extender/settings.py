@@ -19,6 +19,7 @@ class KubernetesExtenderSettings(KubernetesSchedulerSettings):
     keep_plan_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
     #: Timeout of a binding; less than the `httpTimeout` that kube-scheduler was given for us.
     bind_within_s: Annotated[float, Field(gt=0, le=60)] = 4.0
-    #: How long a question about a gang waits for the watch to report a pod that kube-scheduler knows already.
-    watch_patience_s: Annotated[float, Field(ge=0, le=10)] = 0.5
+    #: How long a question about a gang waits for the watch to report a pod that kube-scheduler knows already; less than
+    #: the `httpTimeout` that kube-scheduler was given for us.
+    watch_patience_s: Annotated[float, Field(ge=0, le=10)] = 3.0
     max_body_bytes: Annotated[int, Field(ge=1024)] = 256 * 2**20

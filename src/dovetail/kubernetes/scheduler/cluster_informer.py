@@ -53,6 +53,7 @@ class ClusterInformer:
         self._away: set[str] = set()  # collections that cannot be followed now
         self._terminating: dict[str, Json] = {}  # by uid: pods that we evicted
         self.changed = asyncio.Event()
+        self.reports = 0  # how often watches delivered changes
         self.synced = asyncio.Event()
 
     async def run(self) -> None:
@@ -91,7 +92,7 @@ class ClusterInformer:
     def _follow(self, path: str, handler: Handler) -> Reflector:
         def handle(changes: list[ObjectChange]) -> None:
             handler(changes)
-            self.changed.set()
+            self._report()
 
         def told(healthy: bool, why: str) -> None:
             if not healthy and not self._away:
@@ -132,4 +133,8 @@ class ClusterInformer:
         pod = self._terminating.pop(uid, None)
         if pod is not None:
             self.tracker.seen(pod)
-            self.changed.set()
+            self._report()
+
+    def _report(self) -> None:
+        self.reports += 1
+        self.changed.set()

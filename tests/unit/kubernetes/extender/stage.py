@@ -45,10 +45,16 @@ class Stage:
 
     def _node(self, kind: ChangeKind, body: Json) -> None:
         self.extender.informer.objects.nodes([ObjectChange(kind, body)])
+        self.reported()
 
     def seen(self, *pods: Json) -> None:
         for one in pods:
             self.extender.informer.tracker.seen(one)
+        self.reported()
+
+    def reported(self) -> None:
+        """As after any change that a watch delivers."""
+        self.extender.informer._report()
 
     def bound(self, one: Json, to: str) -> None:
         """As the watch tells of it."""
@@ -57,6 +63,7 @@ class Stage:
     def gone(self, one: Json) -> None:
         about = one["metadata"]
         self.extender.informer.tracker.deleted((about["namespace"], about["name"]), about["uid"])
+        self.reported()
 
     def budget(self, allowed: int, **labels: str) -> None:
         spec = {"selector": {"matchLabels": labels}}
