@@ -142,7 +142,8 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 async def serve(extender: Extender, listener: socket.socket, certificates: Certificates | None) -> None:
-    """Until cancelled, or until following the cluster is impossible. None: plain HTTP."""
+    """Until cancelled, or until following the cluster is impossible. None: plain HTTP. Requests that were accepted are
+    answered before it returns, if that takes no longer than `_FINISH_WITHIN_S`."""
     server = _server(extender, None if certificates is None else certificates.context)
     async with asyncio.TaskGroup() as group:
         web = group.create_task(server.serve(sockets=[listener]), name="serve")
@@ -150,9 +151,10 @@ async def serve(extender: Extender, listener: socket.socket, certificates: Certi
         if certificates is not None:
             working.append(group.create_task(certificates.follow(), name="certificates"))
         try:
-            await web
+            await asyncio.wait([web])  # to be cancelled here does not cancel it
         finally:
             server.should_exit = True
+            await web
             for task in working:
                 task.cancel()
 
