@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def kube_server() -> Iterator["KubeServer"]:
-    """One API server; nodes are everybody's, so tests name theirs apart and remove them."""
+    """One API server; nodes are everybody's, so tests name theirs apart and remove them. The administrator may do
+    everything, `nobody` what a test grants."""
     from tests.servers.kubernetes.server import kube_server
 
-    with kube_server() as server:
+    with kube_server(authorization="RBAC") as server:
         yield server
 
 

@@ -1,12 +1,11 @@
 """Cards that nodes offer, claims of them, and pods that claim: dynamic resource allocation in small."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
 from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
-from tests.contract.kubernetes.laid_out import say_devices
+from tests.contract.kubernetes.laid_out import delete_claims
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes_client.errors import AlreadyExists
@@ -41,16 +40,9 @@ def claiming(name: str, *claims: str, cpu: str = "1", **spec: Any) -> Json:
 def stage(server: KubeServer, play: Callable[[Cluster], Awaitable[None]], **cards: int) -> None:
     """Nodes with so many cards each; no claim and no card is left over."""
 
-    async def freed(cluster: Cluster, one: Json) -> None:
-        path = f"{CLAIMS}/{one['metadata']['name']}"
-        await say_devices(cluster.api, one, {})
-        await cluster.api.patch(path, {"metadata": {"finalizers": None}})
-        await cluster.api.delete(path)
-
     async def cleared(cluster: Cluster) -> None:
-        await asyncio.gather(*[freed(cluster, one) for one in await cluster.api.items(CLAIMS)])
-        for one in await cluster.api.items(SLICES):
-            await cluster.api.delete(f"{SLICES}/{one['metadata']['name']}")
+        await delete_claims(cluster.api, CLAIMS)
+        await cluster.api.delete(SLICES)
 
     async def whole(cluster: Cluster) -> None:
         chosen = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.contract.kubernetes.gate import straight
@@ -10,10 +10,12 @@ from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes_client.api import Api
-from dovetail.kubernetes_client.errors import ObjectNotFound
 
 PODS = "/api/v1/namespaces/default/pods"
+AT_ONCE = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 PATIENCE_S = 60.0
+LONGEST_PAUSE_S = 0.1
+"""Between two looks at something that takes long: each costs the server as much as some of what is waited for."""
 
 
 def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
@@ -35,11 +37,10 @@ class Cluster:
         self.server, self.api = server, api
 
     async def empty(self) -> None:
-        for path in ("/api/v1/nodes", PODS):
-            for one in await self.api.items(path):
-                body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
-                with suppress(ObjectNotFound):
-                    await self.api.delete(f"{path}/{one['metadata']['name']}", body)
+        """No nodes, and no pods in any namespace: a kube-scheduler that a test starts takes care of all."""
+        spaces = {one["metadata"]["namespace"] for one in await self.api.items("/api/v1/pods")}
+        paths = ["/api/v1/nodes", *[f"/api/v1/namespaces/{name}/pods" for name in spaces]]
+        await asyncio.gather(*[self.api.delete(path, AT_ONCE) for path in paths])
 
     async def nodes(self, *nodes: dict[str, Any]) -> None:
         for one in nodes:
@@ -57,13 +58,19 @@ class Cluster:
     async def until(self, holds: Callable[[], Awaitable[bool]], what: str) -> None:
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while not await holds():  # noqa: ASYNC110 - what a server did is not ours to be told
-                    await asyncio.sleep(0.02)
+                pause_s = 0.02
+                while not await holds():  # what a server did is not ours to be told
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(LONGEST_PAUSE_S, 1.5 * pause_s)
         except TimeoutError:
             raise AssertionError(f"waited in vain until {what}; pods are {await self.where()}") from None
 
     async def until_bound(self, *names: str) -> None:
         async def bound() -> bool:
+            # The API server sends few, until the last is bound.
+            waiting = await self.api.items(PODS, {"fieldSelector": "spec.nodeName="})
+            if not {one["metadata"]["name"] for one in waiting}.isdisjoint(names):
+                return False
             where = await self.where()
             return all(where.get(name) for name in names)
 

@@ -1,5 +1,6 @@
-"""A stock kube-scheduler that asks a real extender, each a process of its own, over TLS."""
+"""A stock kube-scheduler that asks a real extender over TLS: one in this process, or one that a user would start."""
 
+import asyncio
 import json
 import ssl
 import sys
@@ -14,10 +15,18 @@ from tests.contract.kubernetes.cluster import Cluster
 from tests.servers.certificates import Authority, Certificate
 from tests.servers.daemon import Daemon, free_ports, server_folder
 
+from dovetail.kubernetes.extender.app import listen, serve
+from dovetail.kubernetes.extender.certificates import Certificates
+from dovetail.kubernetes.extender.extender import Extender
+from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
+from dovetail.kubernetes_client.access import read_kubeconfig
+from dovetail.kubernetes_client.api import Api
+
 Json = dict[str, Any]
 FOLDER = Path(__file__).parents[3] / "deploy" / "kubernetes"
 #: Looked at again soon: tests wait for that.
 IMPATIENT = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
+KEEP_PLAN_S = 20
 
 
 def deployed(file: str) -> list[Json]:
@@ -32,28 +41,14 @@ def example() -> Json:
     return found
 
 
-class ExtenderProcess:
-    """`mutual`: only kube-scheduler's own certificate is let in."""
+class ExtenderAddress:
+    """Where an extender listens, and the certificates. `mutual`: only kube-scheduler's own certificate is let in."""
 
-    def __init__(self, folder: Path, kubeconfig: Path, *, mutual: bool = False) -> None:
+    def __init__(self, folder: Path, *, mutual: bool = False) -> None:
         (self.port,) = free_ports(1)
         authority = Authority(folder / "certificates")
-        self.authority, serving = authority.certificate, authority.server("extender")
+        self.authority, self.serving = authority.certificate, authority.server("extender")
         self.client: Certificate | None = authority.client("kube-scheduler") if mutual else None
-        settings = folder / "extender.yaml"
-        settings.write_text(json.dumps({"keep_plan_s": 20}))
-        command: list[str | Path] = [sys.executable, "-m", "dovetail", "kubernetes", "extender"]
-        command += ["--port", str(self.port), "--tls-cert", serving.certificate, "--tls-key", serving.key]
-        command += ["--kubeconfig", kubeconfig, "--config", settings]
-        command += ["--client-ca", self.authority] if mutual else []
-        self.daemon = Daemon("extender", command, folder)
-
-    def start(self) -> None:
-        trust = ssl.create_default_context(cafile=str(self.authority))
-        if self.client is not None:
-            trust.load_cert_chain(self.client.certificate, self.client.key)
-        with httpx.Client(base_url=f"https://127.0.0.1:{self.port}", verify=trust) as client:
-            self.daemon.start(ready=lambda: client.get("/healthz").is_success)
 
     def config(self, *, ignorable: bool = False) -> Json:
         """For kube-scheduler: what we deploy, with this address and these files."""
@@ -67,15 +62,84 @@ class ExtenderProcess:
         return {key: found[key] for key in own} | IMPATIENT
 
 
+class ExtenderProcess(ExtenderAddress):
+    def __init__(self, folder: Path, kubeconfig: Path) -> None:
+        super().__init__(folder)
+        settings = folder / "extender.yaml"
+        settings.write_text(json.dumps({"keep_plan_s": KEEP_PLAN_S}))
+        command: list[str | Path] = [sys.executable, "-m", "dovetail", "kubernetes", "extender"]
+        command += ["--port", str(self.port), "--tls-cert", self.serving.certificate, "--tls-key", self.serving.key]
+        command += ["--kubeconfig", kubeconfig, "--config", settings]
+        self.daemon = Daemon("extender", command, folder)
+
+    def start(self) -> None:
+        trust = ssl.create_default_context(cafile=str(self.authority))
+        with httpx.Client(base_url=f"https://127.0.0.1:{self.port}", verify=trust) as client:
+            self.daemon.start(ready=lambda: client.get("/healthz").is_success)
+
+
 @asynccontextmanager
-async def extended(
-    cluster: Cluster, *, ignorable: bool = False, mutual: bool = False, kubeconfig: Path | None = None
-) -> AsyncIterator[ExtenderProcess]:
+async def extended_by_process(cluster: Cluster) -> AsyncIterator[ExtenderProcess]:
     with server_folder("extender") as folder:
-        found = ExtenderProcess(folder, kubeconfig or cluster.server.kubeconfig, mutual=mutual)
+        found = ExtenderProcess(folder, cluster.server.kubeconfig)
         found.start()
         try:
-            with cluster.server.start_scheduler(found.config(ignorable=ignorable)):
+            with cluster.server.start_scheduler(found.config()):
                 yield found
         finally:
             found.daemon.kill()
+
+
+class ExtenderHere(ExtenderAddress):
+    """An extender in this process: to start another takes longer than most tests."""
+
+    def __init__(self, folder: Path, kubeconfig: Path, *, mutual: bool = False) -> None:
+        super().__init__(folder, mutual=mutual)
+        self._access = read_kubeconfig([kubeconfig])
+        serving, authority = self.serving, self.authority if mutual else None
+        self._certificates = Certificates(serving.certificate, serving.key, authority)
+        self._serves: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        ready = asyncio.Event()
+        self._serves = asyncio.create_task(self._serve(ready))
+        await ready.wait()
+
+    async def _serve(self, ready: asyncio.Event) -> None:
+        async with Api(self._access) as api:
+            extender = Extender(api, KubernetesExtenderSettings(keep_plan_s=KEEP_PLAN_S))
+            with listen("127.0.0.1", self.port) as listener:
+                serves = asyncio.create_task(serve(extender, listener, self._certificates))
+                synced = asyncio.create_task(extender.informer.synced.wait())
+                await asyncio.wait([serves, synced], return_when=asyncio.FIRST_COMPLETED)
+                ready.set()
+                await serves
+
+    async def stop(self) -> None:
+        if self._serves is not None:
+            if self._serves.done():
+                self._serves.result()  # it should never end by itself
+            self._serves.cancel()
+            await asyncio.gather(self._serves, return_exceptions=True)
+            self._serves = None
+
+
+@asynccontextmanager
+async def extended(
+    cluster: Cluster,
+    *,
+    started: bool = True,
+    ignorable: bool = False,
+    mutual: bool = False,
+    kubeconfig: Path | None = None,
+) -> AsyncIterator[ExtenderHere]:
+    with server_folder("extender") as folder:
+        found = ExtenderHere(folder, kubeconfig or cluster.server.kubeconfig, mutual=mutual)
+        if started:
+            await found.start()
+        try:
+            config = found.config(ignorable=ignorable)
+            with await asyncio.to_thread(cluster.server.start_scheduler, config):
+                yield found
+        finally:
+            await found.stop()

@@ -12,8 +12,8 @@ from typing import Any
 Json = dict[str, Any]
 
 #: By class; the pods that want room have one of the last three.
-PRIORITIES = {"p0": 0, "p10": 10, "p100": 100, "p500": 500, "p300": 300, "p1000": 1000, "patient": 1000}
-PATIENT = "patient"  # nobody gives way to it
+PRIORITIES = {"p0": 0, "p10": 10, "p100": 100, "p500": 500, "p300": 300, "p1000": 1000, "never": 1000}
+PATIENT = "never"  # nobody gives way to it
 _PLACED, _URGENT = ("p0", "p10", "p100", "p500"), ("p300", "p1000")
 HOST, CLUSTER = "kubernetes.io/hostname", "cluster"
 CORES = 4

@@ -12,8 +12,8 @@ def straight(server: KubeServer, user: str = "admin") -> Api:
     return Api(read_kubeconfig([server.kubeconfig_for(user)]))
 
 
-def through(address: str, server: KubeServer) -> Api:
-    known = read_kubeconfig([server.kubeconfig])
+def through(address: str, server: KubeServer, user: str = "admin") -> Api:
+    known = read_kubeconfig([server.kubeconfig_for(user)])
     return Api(Access(f"https://{address}", known.credentials, known.trust), timeout_s=5)
 
 

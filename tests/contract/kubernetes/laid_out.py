@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from tests.contract.kubernetes.cluster import AT_ONCE
 from tests.contract.kubernetes.random_cluster import CLASSES, DRIVERS, RUNTIME_CLASS, RandomCluster
 from tests.contract.kubernetes.random_devices import CLASSES as DEVICE_CLASSES
 from tests.contract.kubernetes.random_pods import PATIENT, PRIORITIES
@@ -17,7 +18,6 @@ Json = dict[str, Any]
 
 NODES, PODS, VOLUMES = "/api/v1/nodes", "/api/v1/pods", "/api/v1/persistentvolumes"
 _STORAGE = "/apis/storage.k8s.io/v1"
-AT_ONCE = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
 #: How a scenario calls each kind of object, and where the API has it.
 KINDS = {
     "nodes": NODES,
@@ -95,6 +95,13 @@ async def say_devices(api: Api, claim: Json, status: Json) -> None:
         await api.replace(f"{path}/status", now | {"status": status})
 
 
+async def delete_claims(api: Api, path: str) -> None:
+    """All claims of devices of a namespace, whoever has them."""
+    kept = [one["metadata"]["name"] for one in await api.items(path) if one["metadata"].get("finalizers")]
+    await asyncio.gather(*[api.patch(f"{path}/{name}", {"metadata": {"finalizers": None}}) for name in kept])
+    await api.delete(path)
+
+
 async def create_pods(api: Api, pods: Iterable[Json]) -> list[Json]:
     """As the server made them."""
     return list(await asyncio.gather(*[api.create(path_of(pod), pod) for pod in pods]))
@@ -107,18 +114,13 @@ async def read_back(api: Api) -> dict[str, list[Json]]:
 
 async def clear(api: Api) -> None:
     """Everything but namespaces, which would need their controller to go, and classes."""
-    paths = [f"{path_of(pod)}/{pod['metadata']['name']}" for pod in await api.items(PODS)]
-    claims = await api.items(KINDS["pvcs"])
-    paths += [f"{path_of(claim, 'persistentvolumeclaims')}/{claim['metadata']['name']}" for claim in claims]
+    for path in {path_of(claim, "resourceclaims", DEVICES) for claim in await api.items(KINDS["resourceClaims"])}:
+        await delete_claims(api, path)
+    paths = {NODES, VOLUMES, KINDS["csiNodes"], KINDS["resourceSlices"]}
+    paths |= {path_of(pod) for pod in await api.items(PODS)}
+    paths |= {path_of(claim, "persistentvolumeclaims") for claim in await api.items(KINDS["pvcs"])}
     rooms = await api.items(KINDS["csiStorageCapacities"])
-    paths += [f"{path_of(room, 'csistoragecapacities', _STORAGE)}/{room['metadata']['name']}" for room in rooms]
-    for claim in await api.items(KINDS["resourceClaims"]):
-        await say_devices(api, claim, {})
-        path = f"{path_of(claim, 'resourceclaims', DEVICES)}/{claim['metadata']['name']}"
-        await api.patch(path, {"metadata": {"finalizers": None}})
-        paths.append(path)
-    for path in (NODES, VOLUMES, KINDS["csiNodes"], KINDS["resourceSlices"]):
-        paths += [f"{path}/{one['metadata']['name']}" for one in await api.items(path)]
+    paths |= {path_of(room, "csistoragecapacities", _STORAGE) for room in rooms}
     await asyncio.gather(*[api.delete(path, AT_ONCE) for path in paths])
 
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.contract.kubernetes.cluster import AT_ONCE
+from tests.contract.kubernetes.followed import Known, followed
 from tests.contract.kubernetes.gate import straight
 from tests.contract.kubernetes.laid_out import (
-    AT_ONCE,
     clear,
     create_pods,
     lay_out,
@@ -33,14 +34,12 @@ from tests.contract.kubernetes.random_cluster import RandomCluster, random_clust
 from tests.contract.kubernetes.their_words import HEARD, SEVERAL_A_NODE, TheirWords, read
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
-from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
 from dovetail.kubernetes.checking.cluster_replica import ClusterReplica
 from dovetail.kubernetes.checking.verdicts import Verdict
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.paths import PODS
-from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
@@ -64,23 +63,17 @@ class Judged:
         return f"{self.pod['metadata']['namespace']}/{self.pod['metadata']['name']}"
 
 
-@pytest.fixture(scope="module")
-def own_server() -> Iterator[KubeServer]:
-    """Its own, since it is filled with volumes and classes; claims go when they are deleted, whoever used them."""
-    with run_kubernetes(flags=["--disable-admission-plugins=StorageObjectInUseProtection"]) as server:
-        yield server
-
-
 @pytest.mark.parametrize("seed", range(SEED, SEED + CLUSTERS))
 def test_every_node_and_every_reason_is_judged_alike_and_pods_are_bound_accordingly(
-    own_server: KubeServer, seed: int
+    kube_server: KubeServer, seed: int
 ) -> None:
-    asyncio.run(_compare(own_server, seed))
+    asyncio.run(_compare(kube_server, seed))
 
 
 async def _compare(server: KubeServer, seed: int) -> None:
     cluster = random_cluster(seed, WAITING)
     async with straight(server) as api:
+        await clear(api)
         await lay_out_classes(api)
         await lay_out(api, cluster)
         try:
@@ -100,32 +93,23 @@ async def _compare(server: KubeServer, seed: int) -> None:
 
 async def _judge(server: KubeServer, api: Api) -> list[Judged]:
     """All pods that wait, when kube-scheduler has said something of every one."""
-    said: dict[str, Json] = {}
+    async with followed(api, PODS) as known, listener() as ear:
 
-    def hear(changes: list[ObjectChange]) -> None:
-        for change in changes:
-            if change.kind is not ChangeKind.DELETED and change.object["spec"].get("schedulerName") == "judge":
-                said[change.object["metadata"]["uid"]] = change.object
+        def said() -> list[Json]:
+            return [pod for pod in known.values() if pod["spec"].get("schedulerName") == "judge"]
 
-    reflector = Reflector(api, PODS, hear)
-    informer = asyncio.create_task(reflector.run())
-    try:
-        async with listener() as ear:
-            config = _config(server, ear)
-            stock = await asyncio.to_thread(server.start_scheduler, config)
-            try:
-                await until(lambda: len(said) == WAITING and all(map(_verdict, said.values())), "a verdict on each pod")
-            finally:
-                await asyncio.to_thread(stock.daemon.kill)
-            found = []
-            for uid, pod in said.items():
-                if not _gave_up(pod):
-                    words = read(_verdict(pod))
-                    found.append(Judged(pod, ear.heard.get(uid, frozenset()), words))
-            return found
-    finally:
-        informer.cancel()
-        await asyncio.gather(informer, return_exceptions=True)
+        config = _config(server, ear)
+        stock = await asyncio.to_thread(server.start_scheduler, config)
+        try:
+            await until(lambda: len(said()) == WAITING and all(map(_verdict, said())), "a verdict on each pod")
+        finally:
+            await asyncio.to_thread(stock.daemon.kill)
+        found = []
+        for pod in said():
+            if not _gave_up(pod):
+                words = read(_verdict(pod))
+                found.append(Judged(pod, ear.heard.get(pod["metadata"]["uid"], frozenset()), words))
+        return found
 
 
 def _config(server: KubeServer, ear: Listener) -> Json:
@@ -215,7 +199,7 @@ async def _bind_one_by_one(server: KubeServer, api: Api, cluster: RandomCluster,
         await api.delete(f"{path_of(one.pod)}/{one.pod['metadata']['name']}", AT_ONCE)
     wanted = {path_of(pod) + pod["metadata"]["name"]: pod for pod in cluster.waiting}
     later = {claim["metadata"]["name"] for claim in cluster.claims if not claim["spec"].get("volumeName")}
-    async with straight(server) as own:
+    async with straight(server) as own, followed(api, PODS) as known:
         scheduler = PodScheduler(own)
         running = asyncio.create_task(scheduler.run())
         try:
@@ -225,24 +209,27 @@ async def _bind_one_by_one(server: KubeServer, api: Api, cluster: RandomCluster,
                 pod = wanted[path_of(one.pod) + one.pod["metadata"]["name"]]
                 claims = {volume["persistentVolumeClaim"]["claimName"] for volume in pod["spec"].get("volumes") or ()}
                 if not (claims & later and one.nodes):  # volumes would have to be made first, and nobody does that here
-                    await _bind(api, scheduler, pod, one, cluster.devices.allocated)
+                    await _bind(api, known, scheduler, pod, one, cluster.devices.allocated)
                 assert not running.done()
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
 
-async def _bind(api: Api, scheduler: PodScheduler, pod: Json, judged: Judged, allocated: Mapping[str, Json]) -> None:
+async def _bind(
+    api: Api, known: Known, scheduler: PodScheduler, pod: Json, judged: Judged, allocated: Mapping[str, Json]
+) -> None:
     """Given to it anew, and taken away again before the next comes. `allocated`: by claim, the devices that it had."""
     path, name = path_of(pod), pod["metadata"]["name"]
-    await api.create(path, pod | {"spec": pod["spec"] | {"schedulerName": "dovetail"}})
-    async with asyncio.timeout(60):
-        while True:
-            now = await api.get(f"{path}/{name}")
-            node = now["spec"].get("nodeName")
-            if node or _verdict(now):
-                break
-            await asyncio.sleep(0.005)
+    place = pod["metadata"]["namespace"], name
+    made = await api.create(path, pod | {"spec": pod["spec"] | {"schedulerName": "dovetail"}})
+
+    def decided() -> bool:
+        now = known.get(place)
+        return now is not None and _uid(now) == _uid(made) and bool(now["spec"].get("nodeName") or _verdict(now))
+
+    await until(decided, f"{judged.name} has a node, or says why not", every_s=0.002)
+    node = known[place]["spec"].get("nodeName")
     if judged.nodes:
         assert node in judged.nodes, f"{judged.name} went to {node or 'no node'}, not one of {sorted(judged.nodes)}"
     else:
@@ -252,5 +239,8 @@ async def _bind(api: Api, scheduler: PodScheduler, pod: Json, judged: Judged, al
         if judged.nodes:
             about = {"namespace": pod["metadata"]["namespace"], "name": claim["resourceClaimName"]}
             await say_devices(api, {"metadata": about}, allocated.get(claim["resourceClaimName"], {}))
-    place = pod["metadata"]["namespace"], name
-    await until(lambda: place not in scheduler.tracker.pods, f"{judged.name} is forgotten")
+    await until(lambda: place not in scheduler.tracker.pods, f"{judged.name} is forgotten", every_s=0.002)
+
+
+def _uid(pod: Json) -> str:
+    return str(pod["metadata"]["uid"])

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import yaml
 from tests.contract.kubernetes.applying import Applier
-from tests.contract.kubernetes.cards import CLAIMS, KIND, SLICES, claim, claiming, offer
-from tests.contract.kubernetes.cluster import Cluster, node, pod
+from tests.contract.kubernetes.cards import CLAIMS, claim, claiming, stage
+from tests.contract.kubernetes.cluster import Cluster, pod
 from tests.contract.kubernetes.gate import straight
 from tests.servers.kubernetes.server import KubeServer
-from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes_client.access import Access, read_kubeconfig
@@ -19,7 +18,6 @@ from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.credentials import bearer
 from dovetail.kubernetes_client.election import Election
 from dovetail.kubernetes_client.errors import Forbidden
-from dovetail.kubernetes_client.paths import DEVICES
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -44,37 +42,32 @@ def test_the_server_takes_every_manifest_as_it_is(kube_server: KubeServer, file:
     asyncio.run(scene())
 
 
-def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else() -> None:
-    async def scene(server: KubeServer) -> None:
-        async with straight(server) as admin:
-            applier = Applier(admin, "test")
-            for manifest in manifests(FOLDER / "scheduler.yaml"):
-                if manifest["kind"] != "Deployment":
-                    await applier.apply(manifest)
-            asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-            token = (await admin.create(ACCOUNT, asked))["status"]["token"]
-            known = read_kubeconfig([server.kubeconfig])
-            cluster = Cluster(server, admin)
-            await cluster.nodes(node("n1", cpu="2"))
-            await admin.create(f"{DEVICES}/deviceclasses", {"metadata": {"name": KIND}, "spec": {}})
-            await admin.create(SLICES, offer("n1", 1))
-            await admin.create(CLAIMS, claim("c"))
-            await cluster.pods(pod("a-1"), claiming("card-1", "c"), pod("big-1", cpu="3"))
-            async with Api(Access(known.server, bearer(token), known.trust)) as api:
-                found = PodScheduler(api)
-                election = Election(api, "kube-system", "dovetail-scheduler", "test")
-                running = asyncio.create_task(election.run(found.run))
-                await cluster.until_bound("a-1", "card-1")
+def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        admin = cluster.api
+        applier = Applier(admin, "test")
+        for manifest in manifests(FOLDER / "scheduler.yaml"):
+            if manifest["kind"] != "Deployment":
+                await applier.apply(manifest)
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = (await admin.create(ACCOUNT, asked))["status"]["token"]
+        known = read_kubeconfig([kube_server.kubeconfig])
+        await admin.create(CLAIMS, claim("c"))
+        await cluster.pods(pod("a-1"), claiming("card-1", "c"), pod("big-1", cpu="8"))
+        async with Api(Access(known.server, bearer(token), known.trust)) as api:
+            found = PodScheduler(api)
+            election = Election(api, "kube-system", "dovetail-scheduler", "test")
+            running = asyncio.create_task(election.run(found.run))
+            await cluster.until_bound("a-1", "card-1")
 
-                async def told() -> bool:
-                    return "conditions" in (await cluster.one("big-1"))["status"]
+            async def told() -> bool:
+                return "conditions" in (await cluster.one("big-1"))["status"]
 
-                await cluster.until(told, "the pod that waits says why")
-                for path in ("/api/v1/secrets", "/api/v1/configmaps"):
-                    with pytest.raises(Forbidden):
-                        await api.items(path)
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
+            await cluster.until(told, "the pod that waits says why")
+            for path in ("/api/v1/secrets", "/api/v1/configmaps"):
+                with pytest.raises(Forbidden):
+                    await api.items(path)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
-    with run_kubernetes(authorization="RBAC") as server:
-        asyncio.run(scene(server))
+    stage(kube_server, play, n1=1)

@@ -12,11 +12,10 @@ import pytest
 import yaml
 from tests.contract.kubernetes.applying import Applier
 from tests.contract.kubernetes.cluster import PATIENCE_S, PODS, Cluster, node, pod, scene
-from tests.contract.kubernetes.extending import IMPATIENT, deployed, example, extended
-from tests.contract.kubernetes.gate import straight, through
-from tests.contract.kubernetes.test_gangs import GROUP, GROUPS, define_groups
+from tests.contract.kubernetes.extending import IMPATIENT, deployed, example, extended, extended_by_process
+from tests.contract.kubernetes.gate import through
+from tests.contract.kubernetes.test_gangs import GROUP, GROUPS, define_groups, undefine_groups
 from tests.servers.kubernetes.server import KubeServer
-from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
 from dovetail.kubernetes.extender.bind_verb import BindVerb
 from dovetail.kubernetes.extender.extender import Extender
@@ -76,7 +75,7 @@ async def classes(cluster: Cluster) -> None:
 def test_pods_are_bound_through_it_and_never_where_their_annotations_forbid(kube_server: KubeServer) -> None:
     async def play(cluster: Cluster) -> None:
         await cluster.nodes(*[node(f"n{i}", cpu="16", disk="ssd" if i % 2 else "hdd") for i in range(4)])
-        async with extended(cluster) as extender:
+        async with extended_by_process(cluster) as extender:
             await cluster.pods(*[stock(f"any-{i}") for i in range(8)], *[stock(f"ssd-{i}", asks=SSD) for i in range(8)])
             await cluster.until_bound(*[f"{kind}-{i}" for kind in ("any", "ssd") for i in range(8)])
             await cluster.pods(stock("never-0", asks={"gang": "g"}))
@@ -191,15 +190,14 @@ def test_pods_are_placed_without_it_where_it_may_be_ignored_and_wait_for_it_wher
         async with extended(cluster, ignorable=True) as extender:
             await cluster.pods(stock("before-0"))
             await cluster.until_bound("before-0")
-            extender.daemon.kill()
+            await extender.stop()
             await cluster.pods(stock("without-0"))
             await cluster.until_bound("without-0")
-        async with extended(cluster) as extender:
-            extender.daemon.kill()
+        async with extended(cluster, started=False) as extender:
             await cluster.pods(stock("waits-0"))
             await says(cluster, "waits-0", "refused")
             assert not (await cluster.where())["waits-0"]
-            extender.start()
+            await extender.start()
             await cluster.until_bound("waits-0")
 
     scene(kube_server, play)
@@ -210,19 +208,23 @@ def test_killed_and_started_again_in_a_storm_every_pod_is_bound_once_and_gangs_l
 ) -> None:
     async def play(cluster: Cluster) -> None:
         await cluster.nodes(*racks(6, 5, cpu="8"))
-        singles = [stock(f"s-{i}", "250m") for i in range(240)]
+        singles = [stock(f"s-{i}", "250m") for i in range(120)]
         gangs = [one for i in range(4) for one in gang(f"g{i}", 8)]
         bindings: Counter[str] = Counter()
-        async with extended(cluster) as extender:
-            await cluster.pods(*singles[:120], *gangs[:16])
-            for _ in range(2):
-                await asyncio.sleep(0.7)
+        async with extended_by_process(cluster) as extender:
+
+            async def killed_and_started(bound: int) -> None:
+                async def there() -> bool:
+                    return sum(map(bool, (await cluster.where()).values())) >= bound
+
+                await cluster.until(there, f"{bound} pods are bound")
                 extender.daemon.kill()
                 await asyncio.to_thread(extender.start)
-            await cluster.pods(*singles[120:], *gangs[16:])
-            await asyncio.sleep(0.5)
-            extender.daemon.kill()
-            await asyncio.to_thread(extender.start)
+
+            await cluster.pods(*singles[:60], *gangs[:16])
+            await killed_and_started(5)
+            await cluster.pods(*singles[60:], *gangs[16:])
+            await killed_and_started(80)
             await cluster.until_bound(*[one["metadata"]["name"] for one in (*singles, *gangs)])
             events = await cluster.api.items("/apis/events.k8s.io/v1/namespaces/default/events")
             bindings.update(one["regarding"]["uid"] for one in events if one["reason"] == "Scheduled")
@@ -276,42 +278,43 @@ async def _binds(proxy: LossyProxy, server: KubeServer, uids: dict[str, str]) ->
         await asyncio.gather(running, return_exceptions=True)
 
 
-def test_with_the_rights_of_the_manifest_it_does_its_work_and_can_do_nothing_else(tmp_path: Path) -> None:
-    async def play(server: KubeServer) -> None:
-        async with straight(server) as admin:
-            applier = Applier(admin, "test")
-            for manifest in deployed("extender.yaml"):
-                if manifest["kind"] != "Deployment":
-                    await applier.apply(manifest)
-            asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-            token = (await admin.create(ACCOUNT, asked))["status"]["token"]
-            kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
-            kubeconfig["users"][0]["user"] = {"token": token}
-            own = tmp_path / "kubeconfig.yaml"
-            own.write_text(yaml.safe_dump(kubeconfig))
-            cluster = Cluster(server, admin)
-            await cluster.nodes(*racks(2, 2, cpu="2"))
-            await define_groups(cluster)
-            await admin.create(GROUPS, {**POD_GROUP, "metadata": {"name": "g"}, "spec": {"minMember": 4}})
-            pods = [stock(f"g-{i}", asks={"topology": f"required: {RACK}"}) for i in range(4)]
-            for one in pods:
-                one["metadata"]["labels"] |= {GROUP: "g"}
-            async with extended(cluster, kubeconfig=own) as extender:
-                await cluster.pods(*pods[:3])
-                await says(cluster, "g-0", "3 of the 4 pods")
-                await cluster.pods(pods[3])
-                await cluster.until_bound(*[f"g-{i}" for i in range(4)])
-                assert "no note was made" not in extender.daemon.log_tail
-            assert list((await by_rack(cluster, "g")).values()) == [4]
-            async with Api(read_kubeconfig([own])) as api:
-                for path in ("/api/v1/secrets", "/api/v1/configmaps"):
-                    with pytest.raises(Forbidden):
-                        await api.items(path)
+def test_with_the_rights_of_the_manifest_it_does_its_work_and_can_do_nothing_else(
+    kube_server: KubeServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def play(cluster: Cluster) -> None:
+        admin = cluster.api
+        applier = Applier(admin, "test")
+        for manifest in deployed("extender.yaml"):
+            if manifest["kind"] != "Deployment":
+                await applier.apply(manifest)
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = (await admin.create(ACCOUNT, asked))["status"]["token"]
+        kubeconfig = yaml.safe_load(kube_server.kubeconfig.read_text())
+        kubeconfig["users"][0]["user"] = {"token": token}
+        own = tmp_path / "kubeconfig.yaml"
+        own.write_text(yaml.safe_dump(kubeconfig))
+        await cluster.nodes(*racks(2, 2, cpu="2"))
+        await define_groups(cluster)
+        await admin.create(GROUPS, {**POD_GROUP, "metadata": {"name": "g"}, "spec": {"minMember": 4}})
+        pods = [stock(f"g-{i}", asks={"topology": f"required: {RACK}"}) for i in range(4)]
+        for one in pods:
+            one["metadata"]["labels"] |= {GROUP: "g"}
+        async with extended(cluster, kubeconfig=own):
+            await cluster.pods(*pods[:3])
+            await says(cluster, "g-0", "3 of the 4 pods")
+            await cluster.pods(pods[3])
+            await cluster.until_bound(*[f"g-{i}" for i in range(4)])
+            assert "no condition was written" not in caplog.text
+        assert list((await by_rack(cluster, "g")).values()) == [4]
+        async with Api(read_kubeconfig([own])) as api:
+            for path in ("/api/v1/secrets", "/api/v1/configmaps"):
                 with pytest.raises(Forbidden):
-                    await api.delete(f"{PODS}/g-0")
+                    await api.items(path)
+            with pytest.raises(Forbidden):
+                await api.delete(f"{PODS}/g-0")
+        await undefine_groups(cluster)
 
-    with run_kubernetes(authorization="RBAC") as server:
-        asyncio.run(play(server))
+    scene(kube_server, play)
 
 
 def test_the_configuration_that_is_deployed_names_the_service_that_is_deployed() -> None:

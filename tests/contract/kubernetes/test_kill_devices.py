@@ -22,7 +22,7 @@ from dovetail.kubernetes_client.reflector import ObjectChange, Reflector
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
 SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
-NODES, CARDS = 8, 24
+NODES, CARDS = times(4), 24
 PODS = NODES * CARDS
 KILLS = times(2)
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 from tests.contract.kubernetes.gate import straight
+from tests.contract.kubernetes.laid_out import clear
 from tests.contract.kubernetes.scheduler_process import killed_in_the_end
 from tests.examples import times
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
-from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import AlreadyExists
@@ -28,10 +28,10 @@ from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Refle
 pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_group("kubernetes")]
 
 SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
-NODES, A_NODE = times(25), 40
+NODES, A_NODE = times(10), 40
 PODS = NODES * A_NODE
-KILLS = times(4)
-MOST_BOUND_BEFORE_A_KILL = 140
+KILLS = times(3)
+MOST_BOUND_BEFORE_A_KILL = 55
 SPACE = "storm"
 PATH = f"/api/v1/namespaces/{SPACE}/pods"
 
@@ -63,14 +63,14 @@ class History:
         return lambda: len(self.where) >= bound
 
 
-def test_kills_in_a_storm_of_pods_lose_none_and_overcommit_no_node() -> None:
-    with run_kubernetes() as server:
-        asyncio.run(_storm(server))
+def test_kills_in_a_storm_of_pods_lose_none_and_overcommit_no_node(kube_server: KubeServer) -> None:
+    asyncio.run(_storm(kube_server))
 
 
 async def _storm(server: KubeServer) -> None:
     chance = Random(SEED)
     async with straight(server) as api:
+        await clear(api)
         await _lay_out(api)
         history = History()
         reflector = Reflector(api, PATH, history.hear)
@@ -93,6 +93,7 @@ async def _storm(server: KubeServer) -> None:
         assert set(history.held.values()) == {A_NODE}
         found = Counter(one["spec"].get("nodeName", "") for one in await api.items(PATH))
         assert found == history.held
+        await clear(api)
 
 
 async def _lay_out(api: Api) -> None:

@@ -3,9 +3,8 @@
 import asyncio
 
 import pytest
-from tests.contract.kubernetes.gate import new_namespace, node_body, pod_body, straight
+from tests.contract.kubernetes.gate import new_namespace, node_body, pod_body, straight, through
 from tests.servers.kubernetes.server import KubeServer
-from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
 from dovetail.kubernetes_client.errors import (
     AlreadyExists,
@@ -16,6 +15,7 @@ from dovetail.kubernetes_client.errors import (
     ObjectNotFound,
 )
 from dovetail.kubernetes_client.pods import bind, delete, nominate
+from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -80,14 +80,14 @@ def test_a_nomination_and_its_reason_stand_in_the_status(kube_server: KubeServer
     asyncio.run(scene())
 
 
-def test_who_may_not_is_told_so_and_who_is_away_is_unreachable() -> None:
-    async def scene(server: KubeServer) -> None:
-        async with straight(server, "nobody") as api:
+def test_who_may_not_is_told_so_and_who_is_away_is_unreachable(kube_server: KubeServer) -> None:
+    async def scene(proxy: LossyProxy) -> None:
+        async with through(proxy.address, kube_server, "nobody") as api:
             with pytest.raises(Forbidden, match="nobody"):
                 await api.get("/api/v1/nodes")
-            server.apiserver.kill()
-            with pytest.raises(ApiUnreachable, match="no answer from the Kubernetes API"):
-                await api.get("/api/v1/nodes")
+            async with proxy.break_calls():
+                with pytest.raises(ApiUnreachable, match="no answer from the Kubernetes API"):
+                    await api.get("/api/v1/nodes")
 
-    with run_kubernetes(authorization="RBAC") as server:
-        asyncio.run(scene(server))
+    with LossyProxy(f"127.0.0.1:{kube_server.port}") as proxy:
+        asyncio.run(scene(proxy))

@@ -11,12 +11,13 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
+from tests.contract.kubernetes.cluster import AT_ONCE
+from tests.contract.kubernetes.followed import followed
 from tests.contract.kubernetes.full_clusters import PATIENT, PRIORITIES, FullCluster, full_clusters
 from tests.contract.kubernetes.gate import straight
-from tests.contract.kubernetes.laid_out import NODES, clear
-from tests.patience import until
+from tests.contract.kubernetes.laid_out import NODES, PODS, clear
+from tests.patience import PATIENCE_S
 from tests.servers.kubernetes.server import KubeServer
-from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes_client.api import Api
@@ -35,9 +36,8 @@ STEADY = 10
 LOOK_S = 0.2
 
 
-def test_we_make_room_where_kube_scheduler_does_with_victims_no_worse() -> None:
-    with run_kubernetes() as server:
-        theirs, ours = asyncio.run(_both(server, full_clusters(SEED, CLUSTERS)))
+def test_we_make_room_where_kube_scheduler_does_with_victims_no_worse(kube_server: KubeServer) -> None:
+    theirs, ours = asyncio.run(_both(kube_server, full_clusters(SEED, CLUSTERS)))
     unlike = []
     for cluster in full_clusters(SEED, CLUSTERS):
         one, other = theirs[cluster.name], ours[cluster.name]
@@ -52,17 +52,19 @@ def test_we_make_room_where_kube_scheduler_does_with_victims_no_worse() -> None:
 
 async def _both(server: KubeServer, clusters: list[FullCluster]) -> tuple[Outcome, Outcome]:
     async with straight(server) as api:
+        await clear(api)
         for name, value in PRIORITIES.items():
             policy = "Never" if name == PATIENT else "PreemptLowerPriority"
             body = {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
-            await api.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+            with suppress(AlreadyExists):
+                await api.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
         await _lay_out(api, clusters, "default-scheduler")
         async with _theirs(server):
             theirs = await _outcome(api, clusters)
-        await clear(api)
-        await _lay_out(api, clusters, "dovetail")
+        await _restore(api, clusters, theirs, "dovetail")
         async with _ours(server):
             ours = await _outcome(api, clusters)
+        await clear(api)
         return theirs, ours
 
 
@@ -79,11 +81,34 @@ async def _lay_out_one(api: Api, cluster: FullCluster, scheduler: str) -> None:
     for node in cluster.nodes:
         await api.create(NODES, node)
     for pod in cluster.placed:
-        name = pod["metadata"]["name"]
-        await api.create(pods, pod)
-        status = {"phase": "Running", "startTime": cluster.started[name]}
-        await api.patch(f"{pods}/{name}/status", {"status": status})
-    await api.create(pods, cluster.urgent | {"spec": cluster.urgent["spec"] | {"schedulerName": scheduler}})
+        await _place(api, cluster, pod)
+    await api.create(pods, _urgent(cluster, scheduler))
+
+
+async def _place(api: Api, cluster: FullCluster, pod: Json) -> None:
+    name, pods = pod["metadata"]["name"], f"/api/v1/namespaces/{cluster.name}/pods"
+    await api.create(pods, pod)
+    status = {"phase": "Running", "startTime": cluster.started[name]}
+    await api.patch(f"{pods}/{name}/status", {"status": status})
+
+
+def _urgent(cluster: FullCluster, scheduler: str) -> Json:
+    return cluster.urgent | {"spec": cluster.urgent["spec"] | {"schedulerName": scheduler}}
+
+
+async def _restore(api: Api, clusters: list[FullCluster], outcome: Outcome, scheduler: str) -> None:
+    """As they were before somebody made room."""
+    await asyncio.gather(*[_restore_one(api, one, outcome[one.name], scheduler) for one in clusters])
+
+
+async def _restore_one(api: Api, cluster: FullCluster, made: tuple[str, set[str]] | None, scheduler: str) -> None:
+    pods, victims = f"/api/v1/namespaces/{cluster.name}/pods", set() if made is None else made[1]
+    for name in ("urgent", *sorted(victims)):
+        await api.delete(f"{pods}/{name}", AT_ONCE)
+    for pod in cluster.placed:
+        if pod["metadata"]["name"] in victims:
+            await _place(api, cluster, pod)
+    await api.create(pods, _urgent(cluster, scheduler))
 
 
 async def _budget(api: Api, namespace: str, app: str, allowed: int) -> None:
@@ -119,22 +144,17 @@ async def _outcome(api: Api, clusters: list[FullCluster]) -> Outcome:
     """When every urgent pod has been looked at and nothing changes any more."""
     found: Outcome = {}
     steady = 0
-
-    async def look() -> None:
-        nonlocal found, steady
-        while steady < STEADY:
-            pods = await api.items("/api/v1/pods")
-            urgent = [one for one in pods if one["metadata"]["name"] == "urgent"]
-            now = {one["metadata"]["namespace"]: _made_way(one, pods) for one in urgent}
-            judged = all(one["status"].get("conditions") for one in urgent)
-            halfway = any(one is not None and not one[1] for one in now.values())
-            steady = steady + 1 if now == found and judged and not halfway else 0
-            found = now
-            await asyncio.sleep(LOOK_S)
-
-    looking = asyncio.create_task(look())
-    await until(looking.done, "every urgent pod is judged")
-    looking.result()
+    async with followed(api, PODS) as known:
+        async with asyncio.timeout(PATIENCE_S):
+            while steady < STEADY:
+                pods = list(known.values())
+                urgent = [one for one in pods if one["metadata"]["name"] == "urgent"]
+                now = {one["metadata"]["namespace"]: _made_way(one, pods) for one in urgent}
+                judged = all(one["status"].get("conditions") for one in urgent)
+                halfway = any(one is not None and not one[1] for one in now.values())
+                steady = steady + 1 if now == found and judged and not halfway else 0
+                found = now
+                await asyncio.sleep(LOOK_S)
     assert len(found) == len(clusters)
     return found
 

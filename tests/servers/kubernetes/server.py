@@ -66,8 +66,8 @@ class KubeServer:
             "service-account-issuer": "https://kubernetes.default.svc",
             "service-account-key-file": accounts.certificate,
             "service-account-signing-key-file": accounts.key,
-            # Both wait for controllers that do not run here.
-            "disable-admission-plugins": "ServiceAccount,TaintNodesByCondition",
+            # All of them wait for controllers that do not run here.
+            "disable-admission-plugins": "ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection",
             "endpoint-reconciler-type": "none",
         }
         command = [*_command("kube-apiserver"), *(f"--{name}={value}" for name, value in options.items()), *flags]

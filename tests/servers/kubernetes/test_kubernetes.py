@@ -7,7 +7,6 @@ import httpx
 import pytest
 import yaml
 from tests.servers.kubernetes.server import KubeServer, token
-from tests.servers.kubernetes.server import kube_server as run_kubernetes
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 PODS = "/api/v1/namespaces/default/pods"
@@ -79,8 +78,8 @@ def test_kube_scheduler_places_what_asks_for_it_and_leaves_the_rest(kube_server:
         remove(client, node="stock-1", pod="stock")
 
 
-def test_with_rbac_nobody_may_do_only_what_a_binding_allows() -> None:
-    with run_kubernetes(authorization="RBAC") as server, server.client() as admin, server.client("nobody") as nobody:
+def test_nobody_may_do_only_what_a_binding_allows(kube_server: KubeServer) -> None:
+    with kube_server.client() as admin, kube_server.client("nobody") as nobody:
         assert nobody.get("/api/v1/nodes").status_code == httpx.codes.FORBIDDEN
         role = {"kind": "ClusterRole", "name": "system:node-proxier", "apiGroup": "rbac.authorization.k8s.io"}
         subject = {"kind": "User", "name": "nobody", "apiGroup": "rbac.authorization.k8s.io"}
@@ -91,3 +90,4 @@ def test_with_rbac_nobody_may_do_only_what_a_binding_allows() -> None:
             time.sleep(0.1)
         allowed, refused = nobody.get("/api/v1/nodes"), nobody.get(PODS)
         assert (allowed.status_code, refused.status_code) == (httpx.codes.OK, httpx.codes.FORBIDDEN)
+        admin.delete("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/test").raise_for_status()
