@@ -112,6 +112,7 @@ class ExtenderHere(ExtenderAddress):
                 serves = asyncio.create_task(serve(extender, listener, self._certificates))
                 synced = asyncio.create_task(extender.informer.synced.wait())
                 await asyncio.wait([serves, synced], return_when=asyncio.FIRST_COMPLETED)
+                synced.cancel()
                 ready.set()
                 await serves
 

@@ -15,6 +15,7 @@ from tests.contract.kubernetes.cluster import PATIENCE_S, PODS, Cluster, node, p
 from tests.contract.kubernetes.extending import IMPATIENT, deployed, example, extended, extended_by_process
 from tests.contract.kubernetes.gate import through
 from tests.contract.kubernetes.test_gangs import GROUP, GROUPS, define_groups, undefine_groups
+from tests.examples import times
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes.extender.bind_verb import BindVerb
@@ -208,7 +209,8 @@ def test_killed_and_started_again_in_a_storm_every_pod_is_bound_once_and_gangs_l
 ) -> None:
     async def play(cluster: Cluster) -> None:
         await cluster.nodes(*racks(6, 5, cpu="8"))
-        singles = [stock(f"s-{i}", "250m") for i in range(120)]
+        first, count = 60, times(120)
+        singles = [stock(f"s-{i}", "250m") for i in range(count)]
         gangs = [one for i in range(4) for one in gang(f"g{i}", 8)]
         bindings: Counter[str] = Counter()
         async with extended_by_process(cluster) as extender:
@@ -221,9 +223,9 @@ def test_killed_and_started_again_in_a_storm_every_pod_is_bound_once_and_gangs_l
                 extender.daemon.kill()
                 await asyncio.to_thread(extender.start)
 
-            await cluster.pods(*singles[:60], *gangs[:16])
+            await cluster.pods(*singles[:first], *gangs[:16])
             await killed_and_started(5)
-            await cluster.pods(*singles[60:], *gangs[16:])
+            await cluster.pods(*singles[first:], *gangs[16:])
             await killed_and_started(80)
             await cluster.until_bound(*[one["metadata"]["name"] for one in (*singles, *gangs)])
             events = await cluster.api.items("/apis/events.k8s.io/v1/namespaces/default/events")
