@@ -26,7 +26,9 @@ Json = dict[str, Any]
 FOLDER = Path(__file__).parents[3] / "deploy" / "kubernetes"
 #: Looked at again soon: tests wait for that.
 IMPATIENT = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
-KEEP_PLAN_S = 20
+#: On a busy machine nobody is told that a pod was not bound, though it was.
+PATIENT = {"keep_plan_s": 20, "bind_within_s": 50}
+HTTP_TIMEOUT = "60s"
 
 
 def deployed(file: str) -> list[Json]:
@@ -58,6 +60,7 @@ class ExtenderAddress:
         if self.client is not None:
             tls |= {"certFile": str(self.client.certificate), "keyFile": str(self.client.key)}
         one |= {"urlPrefix": f"https://127.0.0.1:{self.port}", "tlsConfig": tls, "ignorable": ignorable}
+        one["httpTimeout"] = HTTP_TIMEOUT
         own = ("extenders", "percentageOfNodesToScore")
         return {key: found[key] for key in own} | IMPATIENT
 
@@ -66,7 +69,7 @@ class ExtenderProcess(ExtenderAddress):
     def __init__(self, folder: Path, kubeconfig: Path) -> None:
         super().__init__(folder)
         settings = folder / "extender.yaml"
-        settings.write_text(json.dumps({"keep_plan_s": KEEP_PLAN_S}))
+        settings.write_text(json.dumps(PATIENT))
         command: list[str | Path] = [sys.executable, "-m", "dovetail", "kubernetes", "extender"]
         command += ["--port", str(self.port), "--tls-cert", self.serving.certificate, "--tls-key", self.serving.key]
         command += ["--kubeconfig", kubeconfig, "--config", settings]
@@ -107,7 +110,7 @@ class ExtenderHere(ExtenderAddress):
 
     async def _serve(self, ready: asyncio.Event) -> None:
         async with Api(self._access) as api:
-            extender = Extender(api, KubernetesExtenderSettings(keep_plan_s=KEEP_PLAN_S))
+            extender = Extender(api, KubernetesExtenderSettings.model_validate(PATIENT))
             with listen("127.0.0.1", self.port) as listener:
                 serves = asyncio.create_task(serve(extender, listener, self._certificates))
                 synced = asyncio.create_task(extender.informer.synced.wait())
