@@ -1,41 +1,47 @@
 """Client methods for backends."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.client.transport import API, Transport, segment
-from dovetail.responses.backends import BackendDetail, BackendList, BackendRow, RemovedBackend
-from dovetail.responses.system import HistoryRow
+
+if TYPE_CHECKING:
+    from dovetail.responses.backends import BackendDetail, BackendList, BackendRow, RemovedBackend
+    from dovetail.responses.system import HistoryRow
 
 
 class BackendCalls:
     _http: Transport
 
     def backends(self) -> list[BackendRow]:
-        return self._http.json(BackendList, "GET", f"{API}/backends")["items"]
+        return cast("BackendList", self._http.json("GET", f"{API}/backends"))["items"]
 
     def backend_kinds(self) -> list[str]:
         """Which kinds the server knows."""
-        return self._http.json(BackendList, "GET", f"{API}/backends")["kinds"]
+        return cast("BackendList", self._http.json("GET", f"{API}/backends"))["kinds"]
 
     def backend(self, name: str) -> BackendDetail:
-        return self._http.json(BackendDetail, "GET", _backend(name))
+        return cast("BackendDetail", self._http.json("GET", _backend(name)))
 
     def add_backend(
         self, name: str, entry: Mapping[str, Any], *, replace: bool = False, by: str = "", note: str = ""
     ) -> BackendDetail:
         """`entry` is the kind and, beside it, the settings of that kind."""
         params = {"replace": "true" if replace else None, "by": by or None, "note": note or None}
-        return self._http.json(BackendDetail, "PUT", _backend(name), params=params, json=dict(entry))
+        return cast("BackendDetail", self._http.json("PUT", _backend(name), params=params, json=dict(entry)))
 
     def remove_backend(self, name: str, *, force: bool = False, by: str = "", note: str = "") -> RemovedBackend:
         """Raises DovetailError with status 409 while tasks run there, unless `force`."""
         params = {"force": "true" if force else None, "by": by or None, "note": note or None}
-        return self._http.json(RemovedBackend, "DELETE", _backend(name), params=params)
+        return cast("RemovedBackend", self._http.json("DELETE", _backend(name), params=params))
 
     def backend_history(self, name: str, *, after: int = 0, limit: int = 100) -> list[HistoryRow]:
         """When it was added, changed and removed, by whom and why, oldest first. Also of a removed backend."""
-        return self._http.items(HistoryRow, f"{API}/events", {"backend": name, "after": after, "limit": limit})
+        return cast(
+            "list[HistoryRow]", self._http.items(f"{API}/events", {"backend": name, "after": after, "limit": limit})
+        )
 
 
 def _backend(name: str) -> str:

@@ -1,31 +1,35 @@
 """Client methods for the network: topology, domains, distances."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.client.transport import API, Transport, written
-from dovetail.responses.network import (
-    ClearedDistances,
-    DistanceBetween,
-    DomainRow,
-    NodeDistance,
-    SetDistances,
-    TopologyAnswer,
-)
 
 if TYPE_CHECKING:
     from dovetail.model.network.topology import Topology
+    from dovetail.responses.network import (
+        ClearedDistances,
+        DistanceBetween,
+        DomainRow,
+        NodeDistance,
+        SetDistances,
+        TopologyAnswer,
+    )
 
 
 class NetworkCalls:
     _http: Transport
 
     def topology(self) -> TopologyAnswer:
-        return self._http.json(TopologyAnswer, "GET", f"{API}/topology")
+        return cast("TopologyAnswer", self._http.json("GET", f"{API}/topology"))
 
-    def set_topology(self, topology: "Topology | Mapping[str, Any]") -> TopologyAnswer:
+    def set_topology(self, topology: Topology | Mapping[str, Any]) -> TopologyAnswer:
         """Replace the description of the network."""
-        return self._http.json(TopologyAnswer, "PUT", f"{API}/topology", json=written(topology), repeatable=True)
+        return cast(
+            "TopologyAnswer", self._http.json("PUT", f"{API}/topology", json=written(topology), repeatable=True)
+        )
 
     def forget_topology(self) -> None:
         """Remove the description; the labels of nodes say where they are."""
@@ -33,15 +37,15 @@ class NetworkCalls:
 
     def domains(self, level: str | None = None, *, gpus: int | str | None = None) -> list[DomainRow]:
         """Domains of one level or of all, widest first; with `gpus`, how many tasks of so many GPUs each could take."""
-        return self._http.items(DomainRow, f"{API}/topology/domains", {"level": level, "gpus": gpus})
+        return cast("list[DomainRow]", self._http.items(f"{API}/topology/domains", {"level": level, "gpus": gpus}))
 
     def distance(self, start: str, end: str) -> DistanceBetween:
         """How far two nodes are from each other, and why."""
-        return self._http.json(DistanceBetween, "GET", f"{API}/distances", params={"from": start, "to": end})
+        return cast("DistanceBetween", self._http.json("GET", f"{API}/distances", params={"from": start, "to": end}))
 
     def distances(self) -> list[NodeDistance]:
         """The distances that were set by hand."""
-        return self._http.items(NodeDistance, f"{API}/distances")
+        return cast("list[NodeDistance]", self._http.items(f"{API}/distances"))
 
     def distances_csv(self) -> str:
         return self._http.ask("GET", f"{API}/distances", params={"format": "csv"}).text
@@ -49,9 +53,10 @@ class NetworkCalls:
     def set_distances(self, distances: Sequence[tuple[str, str, float]]) -> int:
         """Each from one node to another, in both directions; others stay. Returns how many were set."""
         items = [{"from": start, "to": end, "distance": distance} for start, end, distance in distances]
-        return self._http.json(SetDistances, "PUT", f"{API}/distances", json={"items": items}, repeatable=True)["set"]
+        found: SetDistances = self._http.json("PUT", f"{API}/distances", json={"items": items}, repeatable=True)
+        return found["set"]
 
     def clear_distances(self, start: str | None = None, end: str | None = None) -> int:
         """Clear the distance between two nodes, or all that were set. Returns how many were cleared."""
         params = {"from": start, "to": end}
-        return self._http.json(ClearedDistances, "DELETE", f"{API}/distances", params=params)["cleared"]
+        return cast("ClearedDistances", self._http.json("DELETE", f"{API}/distances", params=params))["cleared"]

@@ -1,21 +1,23 @@
 """Client methods for policies, constraints and the affinity of services."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.client.transport import API, Transport, segment, written
-from dovetail.responses.policies import (
-    ChangedAffinity,
-    ChangedPolicy,
-    CheckedConstraint,
-    PolicyDetail,
-    PolicyVersion,
-    ServiceAffinityRow,
-    ViolationRow,
-)
 
 if TYPE_CHECKING:
     from dovetail.model.policy import Policy
+    from dovetail.responses.policies import (
+        ChangedAffinity,
+        ChangedPolicy,
+        CheckedConstraint,
+        PolicyDetail,
+        PolicyVersion,
+        ServiceAffinityRow,
+        ViolationRow,
+    )
 
 AFFINITY, ANTIAFFINITY = "affinity", "antiaffinity"
 
@@ -25,18 +27,18 @@ class PolicyCalls:
 
     def policies(self) -> list[PolicyDetail]:
         """By name."""
-        return self._http.items(PolicyDetail, f"{API}/policies")
+        return cast("list[PolicyDetail]", self._http.items(f"{API}/policies"))
 
     def policy(self, name: str) -> PolicyDetail:
-        return self._http.json(PolicyDetail, "GET", _policy(name))
+        return cast("PolicyDetail", self._http.json("GET", _policy(name)))
 
-    def set_policy(self, policy: "Policy | Mapping[str, Any]", *, by: str = "", note: str = "") -> ChangedPolicy:
+    def set_policy(self, policy: Policy | Mapping[str, Any], *, by: str = "", note: str = "") -> ChangedPolicy:
         """Make a policy, or another version of the one of that name; the same again changes nothing."""
         body = written(policy)
         if not isinstance(body.get("name"), str):
             raise ValueError("a policy needs a name")
         path, params = _policy(body["name"]), {"by": by or None, "note": note or None}
-        return self._http.json(ChangedPolicy, "PUT", path, params=params, json=body, repeatable=True)
+        return cast("ChangedPolicy", self._http.json("PUT", path, params=params, json=body, repeatable=True))
 
     def remove_policy(self, name: str, *, by: str = "", note: str = "") -> None:
         """Raises DovetailError with status 409 while unfinished work names it."""
@@ -44,10 +46,10 @@ class PolicyCalls:
 
     def policy_versions(self, name: str) -> list[PolicyVersion]:
         """Newest first; also of a policy that was removed."""
-        return self._http.items(PolicyVersion, f"{_policy(name)}/versions")
+        return cast("list[PolicyVersion]", self._http.items(f"{_policy(name)}/versions"))
 
     def policy_version(self, name: str, version: int) -> PolicyVersion:
-        return self._http.json(PolicyVersion, "GET", f"{_policy(name)}/versions/{version}")
+        return cast("PolicyVersion", self._http.json("GET", f"{_policy(name)}/versions/{version}"))
 
     def attach_policy(
         self,
@@ -74,7 +76,7 @@ class PolicyCalls:
 
     def policy_violations(self, name: str) -> list[ViolationRow]:
         """What runs where the policy would not allow it now."""
-        return self._http.items(ViolationRow, f"{_policy(name)}/violations")
+        return cast("list[ViolationRow]", self._http.items(f"{_policy(name)}/violations"))
 
     def check_constraint(
         self, expression: str | Mapping[str, Any], *, namespace: str | None = None
@@ -83,13 +85,15 @@ class PolicyCalls:
         body: dict[str, Any] = {"expression": expression if isinstance(expression, str) else dict(expression)}
         if namespace is not None:
             body["namespace"] = namespace
-        return self._http.json(CheckedConstraint, "POST", f"{API}/constraints/check", json=body, repeatable=True)
+        return cast(
+            "CheckedConstraint", self._http.json("POST", f"{API}/constraints/check", json=body, repeatable=True)
+        )
 
     # --- services --------------------------------------------------------------------------------------------
 
     def service_affinities(self) -> list[ServiceAffinityRow]:
         """Affinity and anti-affinity of every service that has any."""
-        return self._http.items(ServiceAffinityRow, f"{API}/services")
+        return cast("list[ServiceAffinityRow]", self._http.items(f"{API}/services"))
 
     def set_service_affinity(
         self, service: str, nodes: Sequence[str], *, required: bool = False, namespace: str | None = None, by: str = ""
@@ -105,11 +109,11 @@ class PolicyCalls:
 
     def service_affinity(self, service: str, *, namespace: str | None = None) -> ServiceAffinityRow:
         path = _service(service, AFFINITY)
-        return self._http.json(ServiceAffinityRow, "GET", path, params={"namespace": namespace})
+        return cast("ServiceAffinityRow", self._http.json("GET", path, params={"namespace": namespace}))
 
     def service_antiaffinity(self, service: str, *, namespace: str | None = None) -> ServiceAffinityRow:
         path = _service(service, ANTIAFFINITY)
-        return self._http.json(ServiceAffinityRow, "GET", path, params={"namespace": namespace})
+        return cast("ServiceAffinityRow", self._http.json("GET", path, params={"namespace": namespace}))
 
     def clear_service_affinity(self, service: str, *, namespace: str | None = None) -> None:
         self._http.ask("DELETE", _service(service, AFFINITY), params={"namespace": namespace})
@@ -123,14 +127,14 @@ class PolicyCalls:
         body = {kind: list(names) for kind, names in scope.items()}
         path = f"{_policy(name)}/attachments"
         params, repeatable = {"by": by or None}, method == "POST"
-        return self._http.json(ChangedPolicy, method, path, params=params, json=body, repeatable=repeatable)
+        return cast("ChangedPolicy", self._http.json(method, path, params=params, json=body, repeatable=repeatable))
 
     def _set_affinity(
         self, kind: str, service: str, nodes: Sequence[str], required: bool, namespace: str | None, by: str
     ) -> ChangedAffinity:
         body = {"nodes": list(nodes), "required": required}
         path, params = _service(service, kind), {"namespace": namespace, "by": by or None}
-        return self._http.json(ChangedAffinity, "PUT", path, params=params, json=body, repeatable=True)
+        return cast("ChangedAffinity", self._http.json("PUT", path, params=params, json=body, repeatable=True))
 
 
 def _policy(name: str) -> str:

@@ -1,13 +1,15 @@
 """Client methods for queues and reservations."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dovetail.client.transport import API, Transport, written
-from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
 
 if TYPE_CHECKING:
     from dovetail.model.reservation import Reservation
+    from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
 
 
 class QueueCalls:
@@ -15,11 +17,11 @@ class QueueCalls:
 
     def queue(self, *, limit: int | None = None) -> list[QueueItem]:
         """Waiting workloads in the order in which the scheduler tries them."""
-        return self._http.items(QueueItem, f"{API}/queue", {"limit": limit})
+        return cast("list[QueueItem]", self._http.items(f"{API}/queue", {"limit": limit}))
 
     def queues(self) -> QueuesAnswer:
         """The tree of queues with use, limits and loans, and how fair it is between tenants."""
-        return self._http.json(QueuesAnswer, "GET", f"{API}/queues")
+        return cast("QueuesAnswer", self._http.json("GET", f"{API}/queues"))
 
     def reserve(
         self, node: str, resources: Mapping[str, Any], duration: str | float, *, holder: str = ""
@@ -27,16 +29,16 @@ class QueueCalls:
         """Hold capacity on one node from now on. No workload may use it."""
         return self.reserve_ahead({"node": node, "resources": dict(resources), "duration": duration, "holder": holder})
 
-    def reserve_ahead(self, wanted: "Reservation | Mapping[str, Any]") -> ReservationRow:
+    def reserve_ahead(self, wanted: Reservation | Mapping[str, Any]) -> ReservationRow:
         """Reserve capacity in advance, on nodes, in a domain or by shape. Raises DovetailError with status 409 and the
         reason when it cannot be met. Sent only once: after a lost answer look at `reservations` first."""
-        return self._http.json(ReservationRow, "POST", f"{API}/reservations", json=written(wanted))
+        return cast("ReservationRow", self._http.json("POST", f"{API}/reservations", json=written(wanted)))
 
     def reservation(self, reservation: int) -> ReservationRow:
-        return self._http.json(ReservationRow, "GET", f"{API}/reservations/{reservation}")
+        return cast("ReservationRow", self._http.json("GET", f"{API}/reservations/{reservation}"))
 
     def reservations(self) -> list[ReservationRow]:
-        return self._http.items(ReservationRow, f"{API}/reservations")
+        return cast("list[ReservationRow]", self._http.items(f"{API}/reservations"))
 
     def release(self, reservation: int) -> None:
         self._http.ask("DELETE", f"{API}/reservations/{reservation}")

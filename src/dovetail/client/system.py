@@ -1,20 +1,24 @@
 """Client methods for the server as a whole: summary, profiles, events, health, metrics."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from dovetail.client.transport import API, Transport, events_in
-from dovetail.responses.system import ClusterSummary, HistoryRow, Profiles, ServerHealth
+
+if TYPE_CHECKING:
+    from dovetail.responses.system import ClusterSummary, HistoryRow, Profiles, ServerHealth
 
 
 class SystemCalls:
     _http: Transport
 
     def summary(self) -> ClusterSummary:
-        return self._http.json(ClusterSummary, "GET", f"{API}/summary")
+        return cast("ClusterSummary", self._http.json("GET", f"{API}/summary"))
 
     def profiles(self) -> Profiles:
-        return self._http.json(Profiles, "GET", f"{API}/profiles")
+        return cast("Profiles", self._http.json("GET", f"{API}/profiles"))
 
     def events(
         self,
@@ -41,14 +45,14 @@ class SystemCalls:
     ) -> list[HistoryRow]:
         """Past events, oldest first."""
         params = {"after": after, "workload": workload, "node": node, "namespace": namespace, "limit": limit}
-        return self._http.items(HistoryRow, f"{API}/events", params)
+        return cast("list[HistoryRow]", self._http.items(f"{API}/events", params))
 
     def health(self) -> ServerHealth:
-        return self._http.json(ServerHealth, "GET", "/health")
+        return cast("ServerHealth", self._http.json("GET", "/health"))
 
     def ready(self) -> ServerHealth:
         """Raises DovetailError with status 503 and the reason while the server is not ready."""
-        return self._http.json(ServerHealth, "GET", "/ready")
+        return cast("ServerHealth", self._http.json("GET", "/ready"))
 
     def metrics(self) -> str:
         return self._http.ask("GET", "/metrics").text

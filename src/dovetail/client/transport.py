@@ -7,22 +7,22 @@ pauses; any other call is made once. Every answer that is not a success becomes 
 
 import os
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import quote, urlsplit
+from enum import Enum
+from json import dumps, loads
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
 
+from dovetail import __version__
+from dovetail.client.connector import Connector
 from dovetail.client.errors import BadAnswer, ConnectError, DovetailError, NoAnswer
-
-if TYPE_CHECKING:
-    import httpx
-
-T = TypeVar("T")
+from dovetail.client.exchange import AnswerLate, AnswerLost, BlockingExchange, HttpRequest, ServerAnswer, Unreachable
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 API = "/api/v1"
 PAUSES_S = (0.2, 0.5)  # before the second and the third try
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def checked_url(url: str | None) -> str:
@@ -40,25 +40,16 @@ def checked_url(url: str | None) -> str:
 
 class Transport:
     def __init__(self, url: str | None, token: str | None, timeout_s: float) -> None:
-        import httpx
-
         self.url = checked_url(url)
         self._timeout_s = timeout_s
         token = token if token is not None else os.environ.get("DOVETAIL_TOKEN")
-        headers = {"Accept": "application/json"}
+        self._headers = {"Accept": "application/json", "User-Agent": f"dovetail/{__version__}"}
         if token:
-            headers["Authorization"] = f"Bearer {token}"
-        parts = urlsplit(self.url)
-        self.http = httpx.Client(
-            base_url=self.url,
-            headers=headers,
-            timeout=timeout_s,
-            trust_env=parts.hostname not in _LOOPBACK,  # a proxy set for the network must not swallow this machine
-            verify=parts.scheme == "https",  # reading certificates that nobody will look at takes longer than asking
-        )
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._exchange = BlockingExchange(Connector(self.url, timeout_s), timeout_s)
 
     def close(self) -> None:
-        self.http.close()
+        self._exchange.close()
 
     def ask(
         self,
@@ -70,86 +61,98 @@ class Transport:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         repeatable: bool = False,
-    ) -> "httpx.Response":
+    ) -> ServerAnswer:
         """The server's answer. `repeatable`: sending it twice does no more than sending it once."""
-        import httpx
-        import orjson
-
-        sent = dict(headers or {})
+        sent = {**self._headers, **(headers or {})}
         if json is not None:
-            content = orjson.dumps(json)
+            content = dumps(json, ensure_ascii=False, default=_plain).encode()
             sent.setdefault("Content-Type", "application/json")
-        request = {"params": _given(params), "content": content, "headers": sent}
+        request = HttpRequest(method, _target(path, params), sent, content or b"")
         pauses_s = PAUSES_S if repeatable or method == "GET" else ()
         for pause_s in (*pauses_s, None):
             try:
-                return self._checked(self.http.request(method, path, **request))  # type: ignore[arg-type]
-            except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
+                with self._sent(request) as answer:
+                    answer.receive_body()
+                return self._checked(answer)
+            except AnswerLate as error:
                 # Asking a busy server again makes it no faster.
                 raise NoAnswer(self.url, f"{self._timeout_s:g} s") from error
-            except httpx.TransportError as error:
+            except (Unreachable, AnswerLost) as error:
                 if pause_s is None:
-                    raise ConnectError(self.url, _why(error)) from error
+                    raise ConnectError(self.url, str(error)) from error
                 time.sleep(pause_s)
         raise AssertionError("the last try returns or raises")
 
-    def json(self, kind: type[T], method: str, path: str, **how: Any) -> T:  # noqa: ARG002 - for the type checker
-        """The body of the answer. It is not checked against `kind`: a newer server may have added fields."""
-        import orjson
-
+    def json(self, method: str, path: str, **how: Any) -> Any:
+        """The body of the answer. It is not checked: a newer server may have added fields."""
         answer = self.ask(method, path, **how)
         try:
-            return cast("T", orjson.loads(answer.content))
-        except orjson.JSONDecodeError:
+            return loads(answer.content)
+        except ValueError:
             found = answer.headers.get("content-type", "something")
             raise BadAnswer(self.url, f"with {found} where JSON was expected") from None
 
-    def items(self, kind: type[T], path: str, params: Mapping[str, Any] | None = None) -> list[T]:  # noqa: ARG002
+    def items(self, path: str, params: Mapping[str, Any] | None = None) -> Any:
         """The items of a list (`dovetail.responses.ItemList`)."""
-        found: list[T] = self.json(dict[str, Any], "GET", path, params=params)["items"]
-        return found
+        return self.json("GET", path, params=params)["items"]
 
     @contextmanager
     def stream(
         self, path: str, params: Mapping[str, Any], headers: Mapping[str, str] | None = None
-    ) -> "Iterator[httpx.Response]":
+    ) -> Iterator[ServerAnswer]:
         """An answer that goes on. Raises like `ask`; not repeated: the caller knows how far it came."""
-        import httpx
-
-        timeout = httpx.Timeout(self.http.timeout.connect, read=None)
+        sent = {**self._headers, **(headers or {})}
+        request = HttpRequest("GET", _target(path, params), sent, streams=True)
         try:
-            with self.http.stream(
-                "GET", path, params=_given(params), headers=dict(headers or {}), timeout=timeout
-            ) as answer:
-                if not answer.is_success:
-                    answer.read()
+            with self._sent(request) as answer:
                 yield self._checked(answer)
-        except httpx.TransportError as error:
-            raise ConnectError(self.url, _why(error)) from error
+        except AnswerLate as error:
+            raise NoAnswer(self.url, f"{self._timeout_s:g} s") from error
+        except (Unreachable, AnswerLost) as error:
+            raise ConnectError(self.url, str(error)) from error
 
-    def _checked(self, answer: "httpx.Response") -> "httpx.Response":
+    @contextmanager
+    def _sent(self, request: HttpRequest) -> Iterator[ServerAnswer]:
+        """One exchange: the head of the answer has come, its body may be read inside the block."""
+        connection, answer = self._exchange.connect(), None
+        try:
+            answer = self._exchange.send(connection, request)
+            yield answer
+        finally:
+            self._exchange.finish(connection, answer)
+
+    def _checked(self, answer: ServerAnswer) -> ServerAnswer:
         if answer.is_success:
             return answer
-        import orjson
-
         try:
-            problem = orjson.loads(answer.content)
-        except orjson.JSONDecodeError:
+            problem = loads(answer.content)
+        except ValueError:
             problem = None
         if not isinstance(problem, dict) or "status" not in problem:
-            raise BadAnswer(self.url, f"{answer.status_code} {answer.reason_phrase} without saying why")
+            raise BadAnswer(self.url, f"{answer.status} {answer.reason} without saying why")
         raise DovetailError(problem)
 
 
-def _why(error: "httpx.TransportError") -> str:
-    """httpx leaves some messages empty; the kind of error then says more than nothing."""
-    return str(error) or type(error).__name__
+def _target(path: str, params: Mapping[str, Any] | None) -> str:
+    given = _given(params)
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
 def _given(params: Mapping[str, Any] | None) -> dict[str, Any]:
     """Only what was asked for; true and false as the server reads them."""
     given = {name: value for name, value in (params or {}).items() if value is not None}
     return {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for: times, identifiers, members of an enumeration."""
+    if callable(written := getattr(value, "isoformat", None)):
+        return written()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    raise TypeError(f"a request cannot carry a {type(value).__name__}; write it as text, a number, a list or a mapping")
 
 
 def segment(text: str, what: str) -> str:
@@ -170,12 +173,10 @@ def written(what: Any) -> Any:
 
 def events_in(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The data of each event. Comments, which only keep the connection alive, are passed over."""
-    import orjson
-
     data: list[str] = []
     for line in lines:
         if line.startswith("data:"):
             data.append(line.removeprefix("data:").removeprefix(" "))
         elif not line and data:
-            yield orjson.loads("\n".join(data))
+            yield loads("\n".join(data))
             data = []

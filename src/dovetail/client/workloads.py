@@ -1,49 +1,61 @@
 """Client methods for workloads: submit, list, inspect, cancel, read output."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from dovetail.client.transport import API, Transport, segment, written
-from dovetail.responses.questions import DecisionRow, PlanAnswer, Plans
-from dovetail.responses.system import HistoryRow
-from dovetail.responses.workloads import (
-    AcceptedWorkload,
-    AcceptedWorkloads,
-    OutputChunk,
-    TaskRow,
-    WorkloadDetail,
-    WorkloadPage,
-)
 
 if TYPE_CHECKING:  # importing the model takes longer than the server takes to answer, and plain mappings do as well
     from dovetail.model.workloads.workload import Workload
+    from dovetail.responses.questions import DecisionRow, PlanAnswer, Plans
+    from dovetail.responses.system import HistoryRow
+    from dovetail.responses.workloads import (
+        AcceptedWorkload,
+        AcceptedWorkloads,
+        TaskRow,
+        WorkloadDetail,
+        WorkloadPage,
+    )
 
 LOG_BYTES = 65536
 Work: TypeAlias = "Workload | Mapping[str, Any]"
 
 
+class OutputChunk(NamedTuple):
+    """Output from a byte offset. `ended`: the task has ended and there is no more output."""
+
+    text: str
+    next_offset: int
+    ended: bool
+
+
 class WorkloadCalls:
     _http: Transport
 
-    def submit(self, work: "Work | Sequence[Work]", *, idempotency_key: str | None = None) -> list[AcceptedWorkload]:
+    def submit(self, work: Work | Sequence[Work], *, idempotency_key: str | None = None) -> list[AcceptedWorkload]:
         """All of it or none of it; durable when this returns."""
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
         path, body = f"{API}/workloads", written(work)
-        answer = self._http.json(AcceptedWorkloads, "POST", path, json=body, headers=headers, repeatable=True)
+        answer = cast("AcceptedWorkloads", self._http.json("POST", path, json=body, headers=headers, repeatable=True))
         return answer["accepted"]
 
     def submit_yaml(self, text: str | bytes, *, idempotency_key: str | None = None) -> list[AcceptedWorkload]:
         """The same for YAML as it stands in a file; errors then name its lines."""
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), "Content-Type": "application/yaml"}
         path, content = f"{API}/workloads", text.encode() if isinstance(text, str) else text
-        answer = self._http.json(AcceptedWorkloads, "POST", path, content=content, headers=headers, repeatable=True)
+        answer = cast(
+            "AcceptedWorkloads", self._http.json("POST", path, content=content, headers=headers, repeatable=True)
+        )
         return answer["accepted"]
 
-    def dry_run(self, work: "Work | Sequence[Work]") -> list[PlanAnswer]:
+    def dry_run(self, work: Work | Sequence[Work]) -> list[PlanAnswer]:
         """What `submit` would say and where the work would go; nothing is written."""
         params, body = {"dry_run": True}, written(work)
-        return self._http.json(Plans, "POST", f"{API}/workloads", params=params, json=body, repeatable=True)["plans"]
+        plans: Plans = self._http.json("POST", f"{API}/workloads", params=params, json=body, repeatable=True)
+        return plans["plans"]
 
     def workloads(
         self,
@@ -70,32 +82,32 @@ class WorkloadCalls:
             "limit": limit,
             "cursor": cursor,
         }
-        return self._http.json(WorkloadPage, "GET", f"{API}/workloads", params=params)
+        return cast("WorkloadPage", self._http.json("GET", f"{API}/workloads", params=params))
 
     def workload(self, ref: str | int, namespace: str | None = None) -> WorkloadDetail:
-        return self._http.json(WorkloadDetail, "GET", workload_path(ref), params={"namespace": namespace})
+        return cast("WorkloadDetail", self._http.json("GET", workload_path(ref), params={"namespace": namespace}))
 
     def tasks(
         self, ref: str | int, namespace: str | None = None, *, limit: int = 1000, offset: int = 0
     ) -> list[TaskRow]:
         params = {"namespace": namespace, "limit": limit, "offset": offset}
-        return self._http.items(TaskRow, f"{workload_path(ref)}/tasks", params)
+        return cast("list[TaskRow]", self._http.items(f"{workload_path(ref)}/tasks", params))
 
     def decisions(self, ref: str | int, namespace: str | None = None, *, limit: int = 20) -> list[DecisionRow]:
         """Newest first."""
         params = {"namespace": namespace, "limit": limit}
-        return self._http.items(DecisionRow, f"{workload_path(ref)}/decisions", params)
+        return cast("list[DecisionRow]", self._http.items(f"{workload_path(ref)}/decisions", params))
 
     def history(
         self, ref: str | int, namespace: str | None = None, *, after: int = 0, limit: int = 100
     ) -> list[HistoryRow]:
         """Oldest first."""
         params = {"namespace": namespace, "after": after, "limit": limit}
-        return self._http.items(HistoryRow, f"{workload_path(ref)}/history", params)
+        return cast("list[HistoryRow]", self._http.items(f"{workload_path(ref)}/history", params))
 
     def cancel(self, ref: str | int, namespace: str | None = None, *, reason: str | None = None) -> AcceptedWorkload:
         params = {"namespace": namespace, "reason": reason}
-        return self._http.json(AcceptedWorkload, "DELETE", workload_path(ref), params=params, repeatable=True)
+        return cast("AcceptedWorkload", self._http.json("DELETE", workload_path(ref), params=params, repeatable=True))
 
     def logs(
         self,
@@ -110,8 +122,8 @@ class WorkloadCalls:
         params = {"namespace": namespace, "replica": replica, "offset": offset, "limit": limit}
         answer = self._http.ask("GET", f"{workload_path(ref)}/logs", params=params)
         headers = answer.headers
-        following = int(headers.get("X-Next-Offset", offset + len(answer.content)))
-        return OutputChunk(answer.text, following, headers.get("X-Ended") == "true")
+        following = int(headers.get("x-next-offset", offset + len(answer.content)))
+        return OutputChunk(answer.text, following, headers.get("x-ended") == "true")
 
     def follow_logs(
         self, ref: str | int, namespace: str | None = None, *, replica: int = 0, offset: int = 0

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from dovetail.model.device import WHOLE, ModelName
+from dovetail.model.text.amounts import show_amount as show_amount
 from dovetail.model.text.quantity import (
     Bytes,
     Cores,
@@ -19,7 +20,6 @@ from dovetail.model.text.quantity import (
     format_cores,
     format_gpus,
     parse_count,
-    show_bytes,
 )
 from dovetail.model.text.strict import AtField, Strict, closest, shared, shown
 
@@ -133,17 +133,6 @@ def capacity_of(amounts: Amounts) -> Capacity:
     for name, amount in amounts.items():
         fields[name] = amount / 1000 if name == CPU else amount // 1000 if name == GPU else amount
     return Capacity.model_validate(fields)
-
-
-def show_amount(resource: str, amount: float) -> str:
-    """An amount for users: `500m`, `1.5`, `31.2GiB`, `8`."""
-    if resource == CPU:
-        return f"{amount / 1000:.10g}" if abs(amount) >= 1000 or not amount else f"{amount:.0f}m"
-    if resource in (MEMORY, DISK):
-        return show_bytes(amount)
-    if resource == GPU:
-        return f"{amount / 1000:g}"
-    return f"{amount:g}"
 
 
 def write_amount(resource: str, amount: int) -> str | int:

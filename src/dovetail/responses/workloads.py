@@ -1,6 +1,6 @@
 """Answers about workloads, their tasks and the output of tasks."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -82,11 +82,3 @@ class TaskRow(TypedDict):
     failures: int
     bind_failures: int
     devices: list[int]  # slots of the GPUs it has on its node
-
-
-class OutputChunk(NamedTuple):
-    """Output from a byte offset. `ended`: the task has ended and there is no more output."""
-
-    text: str
-    next_offset: int
-    ended: bool

@@ -15,6 +15,7 @@ from tests.unit.api.server import serving, settings_in
 
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.client.amounts import shown
+from dovetail.client.workloads import OutputChunk
 from dovetail.model.node import Node
 from dovetail.model.resources import ResourceRequest
 from dovetail.model.workloads.workload import Workload
@@ -35,7 +36,6 @@ from dovetail.responses.queues import QueueItem, QueueRow, QueuesAnswer, Reserva
 from dovetail.responses.system import ClusterSummary, HistoryRow, ProfileRow, Profiles, ServerHealth
 from dovetail.responses.workloads import (
     AcceptedWorkload,
-    OutputChunk,
     TaskRow,
     WorkloadDetail,
     WorkloadPage,

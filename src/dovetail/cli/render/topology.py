@@ -9,8 +9,8 @@ from rich.tree import Tree
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state
 from dovetail.cli.render.parts.table import TableColumn, pairs, table
+from dovetail.model.text.amounts import format_bandwidth
 from dovetail.model.text.listing import count
-from dovetail.model.text.quantity import format_bandwidth
 from dovetail.responses.network import DistanceBetween, DomainRow, LevelRow, NodeDistance, TopologyAnswer
 from dovetail.responses.nodes import NodeRow
 

@@ -2,19 +2,16 @@
 
 Guarantees: a complaint is one line; for an expression a few lines of detail follow. It echoes at most about 60
 characters of input, and nothing under `env` or another secret. Every Pydantic error becomes one complaint, up to a
-hundred. `wording` has the sentences for Pydantic's errors, `location` finds the place in the input.
+hundred. `wording` has the sentences for Pydantic's errors, `location` finds the place in the input. Importing this
+module does not import Pydantic: a command shows the complaints of a server without it.
 """
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
-
-from dovetail.model.text.location import Location
-from dovetail.model.text.strict import AtField, shown
-from dovetail.model.text.wording import wording
-
 if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
     from dovetail.model.text.document import Document
 
 MAX_LISTED = 20
@@ -66,6 +63,8 @@ class Invalid(Exception):
 
 def field_name(path: tuple[str | int, ...]) -> str:
     """A field path for users: `tolerations[0].effect`, `labels['a.b/c']`."""
+    from dovetail.model.text.strict import shown
+
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -88,9 +87,13 @@ def _without_secrets(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 
 def complaints_of(
-    error: ValidationError, model: type[BaseModel] | None = None, document: "Document | None" = None
+    error: "ValidationError", model: "type[BaseModel] | None" = None, document: "Document | None" = None
 ) -> list[Complaint]:
     """The errors as complaints. `model`: the validated class (for its field names); `document`: the input."""
+    from dovetail.model.text.location import Location
+    from dovetail.model.text.strict import AtField
+    from dovetail.model.text.wording import wording
+
     found = []
     for detail in error.errors(include_url=False)[:MAX_COMPLAINTS]:
         location, about_key = Location(model, detail["loc"]), detail["loc"][-1:] == ("[key]",)

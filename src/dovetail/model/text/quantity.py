@@ -14,6 +14,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
+from dovetail.model.text.amounts import BINARY_UNITS, shortest
+from dovetail.model.text.amounts import format_bandwidth as format_bandwidth
+from dovetail.model.text.amounts import show_bytes as show_bytes
 from dovetail.model.text.strict import shown
 
 # Three digits of exponent exceed the largest float; more would make arithmetic overflow.
@@ -37,7 +40,6 @@ BANDWIDTH_UNITS_BPS = {
     "KBps": 8 * 10**3, "MBps": 8 * 10**6, "GBps": 8 * 10**9, "TBps": 8 * 10**12,
 }  # fmt: skip
 LATENCY_UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-_BINARY_UNITS = {"PiB": 2**50, "TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 
 MAX_CORES = 1_000_000.0
 MAX_BYTES = 8 * 2**50  # float64 columns hold whole bytes exactly up to here
@@ -76,14 +78,6 @@ def _within(value: object, number: Decimal, most: float, shown_most: str, accept
     return number
 
 
-def _shortest(amount: int, units: dict[str, int], smallest: str) -> str:
-    """The shortest exact text: in the largest unit of which it is a multiple."""
-    for unit, factor in units.items():
-        if amount and amount % factor == 0:
-            return f"{amount // factor}{unit}"
-    return f"{amount}{smallest}"
-
-
 def parse_cores(value: object) -> float:
     accepted = "a number of cores such as 2, 0.5 or 500m"
     number, unit = _split(value, accepted)
@@ -114,16 +108,7 @@ def parse_bytes(value: object) -> int:
 
 def format_bytes(amount: int) -> str:
     """`64GiB`, `1536MiB`, or plain bytes."""
-    return _shortest(amount, _BINARY_UNITS, "")
-
-
-def show_bytes(amount: float) -> str:
-    """For users, with three significant digits: `31.2GiB`."""
-    for unit, factor in _BINARY_UNITS.items():
-        if abs(amount) >= factor:
-            scaled = amount / factor
-            return f"{scaled:.0f}{unit}" if scaled == round(scaled) else f"{scaled:.1f}{unit}"
-    return f"{amount:.0f}B"
+    return shortest(amount, BINARY_UNITS, "")
 
 
 def parse_duration_s(value: object) -> float:
@@ -212,11 +197,6 @@ def parse_bandwidth_mbps(value: object) -> int:
     return mbps
 
 
-def format_bandwidth(mbps: int) -> str:
-    """`400Gbps`, `1500Mbps`."""
-    return _shortest(mbps, {"Tbps": 10**6, "Gbps": 10**3}, "Mbps")
-
-
 def parse_latency_ns(value: object) -> int:
     accepted = "a latency with a unit such as 500ns, 5us or 2ms"
     number, unit = _split(value.strip().replace("µ", "u") if isinstance(value, str) else value, accepted)
@@ -233,7 +213,7 @@ def parse_latency_ns(value: object) -> int:
 
 def format_latency(latency_ns: int) -> str:
     """`5us`, `1500ns`."""
-    return _shortest(latency_ns, {"s": 10**9, "ms": 10**6, "us": 10**3}, "ns")
+    return shortest(latency_ns, {"s": 10**9, "ms": 10**6, "us": 10**3}, "ns")
 
 
 def _written(

@@ -17,6 +17,8 @@ from starlette.routing import compile_path
 from tests.patience import wait_for
 
 from dovetail.client import Client
+from dovetail.client.exchange import HttpRequest, ServerAnswer
+from dovetail.client.transport import Transport
 
 PROBLEM = "application/problem+json"
 EVENTS = "text/event-stream"
@@ -67,6 +69,23 @@ class Description:
         assert not found, f"{what} is not as described: {found[:5]}\n{body}"
 
 
+class _WatchedTransport(Transport):
+    """The client's own, which shows every exchange to the walk as httpx would."""
+
+    def __init__(self, url: str, look: Callable[[httpx.Response], None]) -> None:
+        super().__init__(url, None, _TIMEOUT_S)
+        self._look = look
+
+    @contextmanager
+    def _sent(self, request: HttpRequest) -> Iterator[ServerAnswer]:
+        with super()._sent(request) as answer:
+            whole = b"" if request.streams and answer.is_success else answer.content
+            url = f"{self.url}{request.target}"
+            sent = httpx.Request(request.method, url, headers=dict(request.headers), content=request.body)
+            self._look(httpx.Response(answer.status, headers=answer.headers, content=whole, request=sent))
+            yield answer
+
+
 class Walk:
     def __init__(self, url: str) -> None:
         self.url = url
@@ -74,8 +93,8 @@ class Walk:
         self.description = Description(httpx.get(f"{url}/openapi.json", trust_env=False, verify=False).json())
         self.client = Client(url)
         self.seen: set[Answer] = set()
-        for http in (self.http, self.client._http.http):
-            http.event_hooks["response"].append(self._look)
+        self.http.event_hooks["response"].append(self._look)
+        self.client._http = _WatchedTransport(url, self._look)
 
     def close(self) -> None:
         self.http.close()
