@@ -24,7 +24,6 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 TIMEOUT_S = 120.0
 LOADED = (
-    "httpx",
     "rich.table",
     "yaml",
     "dovetail.cli.command_table",

@@ -4,22 +4,23 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.options import By, Note, login
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, check_name, connect
 
 command = default_group("The systems that run work; `backend` alone lists them, `backend NAME` shows one.")
 
 
-BackendName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The backend.")]
+BackendName = Annotated[str, Argument(metavar="NAME", callback=check_name, help="The backend.")]
 
 
-@command.command("list")
+@command.action("list")
 def list_backends(output: Output = Format.TABLE, url: Url = None) -> None:
     """Every backend: its state, its nodes, how long its calls take. `dovetail backend` does this."""
     with connect(url) as client:
@@ -27,7 +28,7 @@ def list_backends(output: Output = Format.TABLE, url: Url = None) -> None:
     show(rows, output, lambda wide: render.backends.backend_list(rows, time.time(), wide))
 
 
-@command.command("show")
+@command.action("show")
 def show_backend(name: BackendName, output: Output = Format.TABLE, url: Url = None) -> None:
     """One backend: its health, what it can do and its settings. Secrets are shown as •••."""
     with connect(url) as client:
@@ -35,20 +36,20 @@ def show_backend(name: BackendName, output: Output = Format.TABLE, url: Url = No
     show(row, output, lambda _: render.backends.one_backend(row, time.time()))
 
 
-@command.command("add")
+@command.action("add")
 def add(
     name: BackendName,
-    kind: Annotated[str | None, typer.Option(metavar="KIND", help="What it is, such as docker or slurm.")] = None,
+    kind: Annotated[str | None, Option(metavar="KIND", help="What it is, such as docker or slurm.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="A setting, such as hosts.a.url=…; may be repeated."),
+        Option("--set", metavar="FIELD=VALUE", help="A setting, such as hosts.a.url=…; may be repeated."),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", "-f", metavar="FILE", help="A mapping of kind and settings (- is standard input)."),
+        Option("--file", "-f", metavar="FILE", help="A mapping of kind and settings (- is standard input)."),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Change the settings of an existing one; its tasks keep running.")
+        bool, Option("--replace", help="Change the settings of an existing one; its tasks keep running.")
     ] = False,
     by: By = "",
     note: Note = "",
@@ -73,11 +74,11 @@ def add(
     show(row, output, lambda _: render.backends.one_backend(row, time.time()))
 
 
-@command.command("remove")
+@command.action("remove")
 def remove(
     name: BackendName,
     force: Annotated[
-        bool, typer.Option("--force", help="Even while tasks run there: they are stopped and placed elsewhere.")
+        bool, Option("--force", help="Even while tasks run there: they are stopped and placed elsewhere.")
     ] = False,
     by: By = "",
     note: Note = "",
@@ -86,13 +87,13 @@ def remove(
     """Remove a backend that was added, with its nodes. Refused while tasks run there."""
     with connect(url) as client:
         removed = client.remove_backend(name, force=force, by=by or login(), note=note)
-    typer.echo(f"backend {name} removed; nodes: {removed['nodes']}, tasks to be placed elsewhere: {removed['tasks']}")
+    click.echo(f"backend {name} removed; nodes: {removed['nodes']}, tasks to be placed elsewhere: {removed['tasks']}")
     if removed["unconfirmed"]:
         words = "of these may still run there: the backend did not confirm that they were stopped"
-        typer.echo(f"{removed['unconfirmed']} {words}", err=True)
+        click.echo(f"{removed['unconfirmed']} {words}", err=True)
 
 
-@command.command("history")
+@command.action("history")
 def history(name: BackendName, output: Output = Format.TABLE, url: Url = None) -> None:
     """When it was added, changed and removed, by whom and why. Also of a removed backend."""
     with connect(url) as client:

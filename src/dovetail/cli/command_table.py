@@ -1,19 +1,23 @@
 """The commands by name, and a group that imports one only when it is called.
 
 Guarantees: help and completion of the names come from this table alone. A command is a function, whose signature and
-docstring become options and help, or a `typer.Typer` with actions of its own.
+docstring become options and help, or a group with actions of its own.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
+from dovetail.cli.terminal.commands import CommandGroup, command_of
 from dovetail.cli.terminal.failure import reported
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class CommandEntry(NamedTuple):
@@ -72,7 +76,7 @@ def installed() -> dict[str, CommandEntry]:
     return {**more, **COMMANDS}
 
 
-def load(name: str) -> Any:
+def load(name: str) -> click.Command:
     """The command behind a name."""
     entry = COMMANDS.get(name) or installed()[name]
     if name in COMMANDS:
@@ -82,44 +86,34 @@ def load(name: str) -> Any:
         from dovetail.model.plugin_loading import load_object
 
         found = load_object(entry.home)
-    if not isinstance(found, typer.Typer):
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name)(found)
-        found = app
-    command = typer.main.get_command(found)
+    command = found if isinstance(found, click.Command) else command_of(found, name)
     command.name = name
     command.short_help = entry.help
-    _without_types(command)
     return command
 
 
-def _without_types(command: Any) -> None:
-    """Show `NODE`, not `NODE <str>`: the help text of an argument says what it is."""
-    for parameter in command.params:
-        if parameter.param_type_name == "argument":
-            parameter.display_type_rich = lambda ctx: ""  # noqa: ARG005 - Typer's signature
-    for inner in getattr(command, "commands", {}).values():
-        _without_types(inner)
+class Commands(CommandGroup):
+    """The group behind `dovetail`."""
 
-
-class Commands(TyperGroup):
-    """The group behind `dovetail`. Contexts are Typer's own and stay opaque here."""
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - Typer's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - Click's signature
         return list(installed())
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - Typer's signature
-        if cmd_name not in self.commands and (cmd_name in COMMANDS or cmd_name in installed()):
+    def has_action(self, name: str) -> bool:
+        return name in COMMANDS or name in installed()  # in this order: looking for packages takes time
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - Click's signature
+        if cmd_name not in self.commands and self.has_action(cmd_name):
             self.commands[cmd_name] = load(cmd_name)
         return self.commands.get(cmd_name)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] in COMMANDS or args[0] in installed():
-            return super().resolve_command(ctx, args)
-        with self._all_named():
-            return super().resolve_command(ctx, args)  # suggests from the names that it knows
+    def main(self, *args: Any, **how: Any) -> Any:
+        if os.environ.get("_DOVETAIL_COMPLETE", "").startswith("powershell"):
+            from dovetail.cli.terminal.completion import complete_for_powershell
 
-    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+            complete_for_powershell()
+        return super().main(*args, **how)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         with self._all_named():
             return super().shell_complete(ctx, incomplete)
 
@@ -127,13 +121,13 @@ class Commands(TyperGroup):
     def _all_named(self) -> Iterator[None]:
         """Inside the block every command has a stand-in, enough to list it."""
         loaded, commands = self.commands, installed().items()
-        self.commands = {name: TyperCommand(name, help=entry.help) for name, entry in commands}
+        self.commands = {name: click.Command(name, help=entry.help) for name, entry in commands}
         try:
             yield
         finally:
             self.commands = loaded
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer's signature
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         commands = installed()
         width = max(map(len, commands))
         for section in sorted({entry.section for entry in commands.values()}, key=_SECTIONS.index):
@@ -142,12 +136,12 @@ class Commands(TyperGroup):
                     [(name.ljust(width), entry.help) for name, entry in commands.items() if entry.section == section]
                 )
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer's signature
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Lines as they were written: rewrapped, the table of exit codes would be one paragraph."""
         formatter.write_paragraph()
         for line in (self.epilog or "").splitlines():
             formatter.write(f"{line}\n")
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
         with reported():
             return super().invoke(ctx)

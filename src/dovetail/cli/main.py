@@ -7,9 +7,11 @@ import sys
 from io import TextIOWrapper
 from typing import Annotated
 
-import typer
+import click
 
 from dovetail.cli.command_table import Commands
+from dovetail.cli.terminal.commands import parameters_of
+from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Url, use_server
 
 EPILOG = """\
@@ -22,35 +24,33 @@ First steps: dovetail serve                                  in one terminal
              dovetail explain hello\
 """
 
-app = typer.Typer(
-    name="dovetail",
-    cls=Commands,
-    add_completion=True,
-    epilog=EPILOG,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         from dovetail import __version__
 
-        typer.echo(f"dovetail {__version__}")
-        raise typer.Exit
+        click.echo(f"dovetail {__version__}")
+        raise click.exceptions.Exit
+    return wanted
 
 
-@app.callback()
 def dovetail(
     url: Url = None,
     version: Annotated[  # noqa: ARG001 - its callback answers
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Dovetail fits work to machines."""
     use_server(url)
+
+
+app = Commands(
+    "Dovetail fits work to machines.",
+    "dovetail",
+    params=parameters_of(dovetail),
+    callback=dovetail,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def run() -> None:

@@ -3,19 +3,20 @@
 import time
 from typing import Annotated
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import Files
 from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Namespace, NodeName, Url, WorkloadName, connect
 from dovetail.cli.workloads.submission import described, read_submission
 
 
 def plan(
-    file: Files = [],  # noqa: B006 - Typer wants the default itself and never changes it
+    file: Files = [],  # noqa: B006 - the parser wants the default itself and never changes it
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
@@ -57,7 +58,7 @@ def why_not(
 
 def capacity(
     file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="A workload whose shape is meant.")
+        str | None, Option("--file", "-f", metavar="FILE|-", help="A workload whose shape is meant.")
     ] = None,
     cpu: Cpu = None,
     memory: Memory = None,
@@ -77,7 +78,7 @@ def capacity(
         answer = client.capacity(work.workloads[0])
     show(answer, output, lambda wide: render.decision.capacity_view(answer, wide))
     if not answer["total"]:
-        raise typer.Exit(ExitCode.FAILED)
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def fragmentation(output: Output = Format.TABLE, url: Url = None) -> None:

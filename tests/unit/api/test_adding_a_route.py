@@ -4,12 +4,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import cast
 
 import pytest
+from click.testing import CliRunner
 from fastapi import Request
 from tests.unit.api.route_walk.walk import Walk
 from tests.unit.api.server import serving, settings_in
-from typer.testing import CliRunner
 from typing_extensions import TypedDict
 
 from dovetail.api import app as application
@@ -49,7 +50,7 @@ class CountCalls:
     _http: Transport
 
     def node_count(self) -> NodeCount:
-        return self._http.json(NodeCount, "GET", f"{API}/node-count")
+        return cast("NodeCount", self._http.json("GET", f"{API}/node-count"))
 
 
 # 4. The command: cli/nodes/nodes.py

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from dovetail.cli.command_table import COMMANDS, load
 from dovetail.cli.main import app
@@ -75,13 +75,19 @@ def test_completion_scripts_are_printed(shell: str) -> None:
 
 def test_completion_knows_commands_and_options() -> None:
     def completed(words: str) -> str:
-        given = {"_DOVETAIL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        given = {"_DOVETAIL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
         command = [sys.executable, "-c", "from dovetail.cli.main import run; run()"]
         return subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, check=True).stdout
 
-    assert set(completed("dovetail des").split()) == {"describe"}
-    assert "--dry-run" in completed("dovetail submit --d").split()
-    assert "label" in completed("dovetail nodes la").split()
+    assert completed("dovetail des").split() == ["plain,describe"]
+    assert "plain,--dry-run" in completed("dovetail submit --d").split()
+    assert "plain,label" in completed("dovetail nodes la").split()
+
+
+def test_completion_in_powershell_shows_the_help_of_each_word() -> None:
+    given = {"_DOVETAIL_COMPLETE": "powershell_complete", "COMP_WORDS": "dovetail des", "COMP_CURRENT": "des"}
+    done = dovetail(env=given)
+    assert done.output.startswith("describe:::Everything about one")
 
 
 @pytest.mark.parametrize("command", [["get"], ["queue"], ["explain", "x"], ["top", "--once"], ["nodes"], ["reserve"]])

@@ -9,18 +9,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import httpx
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 from tests.patience import wait_for
 from tests.unit.api.route_walk.walk import Description, closed
 from tests.unit.api.server import serving, settings_in
-from typer.testing import CliRunner
 
 from dovetail.cli.command_table import COMMANDS, load
 from dovetail.cli.main import app
 from dovetail.client import Client
+from dovetail.client.exchange import ServerAnswer
+from dovetail.client.transport import Transport
 from dovetail.responses.backends import BackendDetail, BackendRow
 from dovetail.responses.combined import (
     ClusterOverview,
@@ -159,10 +162,16 @@ def _with_output() -> Iterator[str]:
     """Every command and sub-command that has `-o`."""
     for name in COMMANDS:
         command = load(name)
-        actions = getattr(command, "commands", {"": command})
-        for action, one in actions.items():
+        for action, one in _actions(command).items():
             if any("--output" in parameter.opts for parameter in one.params):
                 yield f"{name} {action}".strip()
+
+
+def _actions(command: click.Command) -> dict[str, click.Command]:
+    if not isinstance(command, click.Group):
+        return {"": command}
+    context = click.Context(command)
+    return {name: one for name in command.list_commands(context) if (one := command.get_command(context, name))}
 
 
 def added_to(schema: dict[str, Any], body: Any, components: dict[str, Any]) -> Any:
@@ -186,18 +195,17 @@ def added_to(schema: dict[str, Any], body: Any, components: dict[str, Any]) -> A
 def newer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     document = httpx.get(f"{url}/openapi.json", trust_env=False, verify=False).json()
     description, components = Description(document), document["components"]["schemas"]
-    real = httpx.HTTPTransport.handle_request
+    real = Transport.ask
 
-    def handle(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
-        answer = real(self, request)
-        if not answer.is_success or answer.headers.get("Content-Type") != "application/json":
-            return answer
-        responses = description.operations[description.operation_of(request)]["responses"]
-        schema = responses[str(answer.status_code)]["content"]["application/json"]["schema"]
-        body = added_to(schema, json.loads(answer.read()), components)
-        return httpx.Response(answer.status_code, json=body)
+    def ask(self: Transport, method: str, path: str, **how: Any) -> ServerAnswer:
+        answer = real(self, method, path, **how)
+        if answer.headers.get("content-type") == "application/json":
+            responses = description.operations[description.operation_of(httpx.Request(method, f"{url}{path}"))]
+            schema = responses["responses"][str(answer.status)]["content"]["application/json"]["schema"]
+            answer._whole = json.dumps(added_to(schema, json.loads(answer.content), components)).encode()
+        return answer
 
-    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", handle)
+    monkeypatch.setattr(Transport, "ask", ask)
 
 
 @pytest.mark.usefixtures("newer")

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from dovetail.cli.main import app
 from dovetail.cli.terminal.failure import ExitCode

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from tests.patience import wait_for
 from tests.unit.api.server import API, serving, settings_in
-from typer.testing import CliRunner
 
 from dovetail.cli import command_table
 from dovetail.cli.main import app

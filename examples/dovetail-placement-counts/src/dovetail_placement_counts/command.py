@@ -1,6 +1,6 @@
 """`dovetail placement-counts`."""
 
-import typer
+import click
 
 from dovetail.cli.terminal.server import Url, server_url
 
@@ -12,4 +12,4 @@ def command(url: Url = None) -> None:
     answer = httpx.get(f"{server_url(url)}/api/v1/subsystems/placement_counts")
     answer.raise_for_status()
     for node, count in answer.json().items():
-        typer.echo(f"{node}  {count}")
+        click.echo(f"{node}  {count}")

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dovetail.cli.kubernetes.extender import extender
 from dovetail.cli.kubernetes.scheduler import scheduler
 from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
+from dovetail.cli.terminal.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.checking.check import AgreementCount, CheckReport
@@ -19,22 +20,17 @@ command = plain_group(
 )
 
 
-@command.callback()
-def kubernetes() -> None:
-    """Commands for Kubernetes."""
+command.action("scheduler")(scheduler)
+command.action("extender")(extender)
 
 
-command.command("scheduler")(scheduler)
-command.command("extender")(extender)
-
-
-@command.command("check")
+@command.action("check")
 def check_file(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Scenarios with kube-scheduler's verdicts: JSON lines, or .gz.")
+        Path, Argument(metavar="FILE", help="Scenarios with kube-scheduler's verdicts: JSON lines, or .gz.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as one JSON document.")] = False,
-    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only so many scenarios.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print everything as one JSON document.")] = False,
+    limit: Annotated[int | None, Option(metavar="N", min=1, help="Only so many scenarios.")] = None,
 ) -> None:
     """Replay recorded scenarios through the adapter and the engine, and compare.
 
@@ -53,18 +49,18 @@ def check_file(
                 for found in check(scenario, report):
                     unlike.append(found)
                     if not as_json:
-                        typer.echo(str(found))
+                        click.echo(str(found))
                 line.update(f"{report.scenarios} scenarios, {len(unlike)} disagreements")
     except OSError as error:
         raise Failure(f"{file}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
     except BadScenario as error:
         raise Failure(str(error), ExitCode.USAGE) from None
     if as_json:
-        typer.echo(json.dumps(report.to_dict() | {"lines": [one.to_dict() for one in unlike]}, indent=2))
+        click.echo(json.dumps(report.to_dict() | {"lines": [one.to_dict() for one in unlike]}, indent=2))
     else:
-        typer.echo(_summary(report))
+        click.echo(_summary(report))
     if not report.agrees:
-        raise typer.Exit(ExitCode.FAILED)
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def _summary(report: "CheckReport") -> str:

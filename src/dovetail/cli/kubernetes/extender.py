@@ -4,11 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dovetail.cli.kubernetes import options
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
+from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.extender.certificates import Certificates
@@ -17,23 +18,21 @@ PORT = 8443
 
 
 def extender(
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; 0 takes any free one.")
-    ] = PORT,
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="The server certificate, as PEM.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    host: Annotated[str, Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, Option(metavar="N", min=0, max=65535, help="Where to listen; 0 takes any free one.")] = PORT,
+    tls_cert: Annotated[Path | None, Option(metavar="FILE", help="The server certificate, as PEM.")] = None,
+    tls_key: Annotated[Path | None, Option(metavar="FILE", help="Its key.")] = None,
     client_ca: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Accept only clients with a certificate of these authorities.")
+        Path | None, Option(metavar="FILE", help="Accept only clients with a certificate of these authorities.")
     ] = None,
     insecure_http: Annotated[
-        bool, typer.Option("--insecure-http", help="Without TLS: others can read and change the answers.")
+        bool, Option("--insecure-http", help="Without TLS: others can read and change the answers.")
     ] = False,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = None,
     names: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--name",
             metavar="NAME[=PROFILE]",
             help="schedulerName of the kube-scheduler that asks. [default: default-scheduler]",
@@ -102,7 +101,7 @@ async def _run(
             raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
         options.stop_on_signals()
         # On stdout, so that a script can read where it listens.
-        typer.echo(f"answers {', '.join(settings.names)} on {url}, about {access.server}")
+        click.echo(f"answers {', '.join(settings.names)} on {url}, about {access.server}")
         try:
             with listener:
                 await serve(found, listener, certificates)

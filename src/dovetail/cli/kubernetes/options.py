@@ -8,11 +8,12 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-import typer
+import click
 
 from dovetail.cli.program.loop import run_fast
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import read_file
+from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 Settings = TypeVar("Settings", bound="KubernetesSchedulerSettings")
 
 Kubeconfig = Annotated[
-    str | None, typer.Option(metavar="FILE", help="As kubectl reads it. [default: $KUBECONFIG, or the pod's own]")
+    str | None, Option(metavar="FILE", help="As kubectl reads it. [default: $KUBECONFIG, or the pod's own]")
 ]
-Context = Annotated[str | None, typer.Option(metavar="NAME", help="Of the kubeconfig.")]
-Config = Annotated[Path | None, typer.Option("--config", "-c", metavar="FILE", help="Settings.")]
+Context = Annotated[str | None, Option(metavar="NAME", help="Of the kubeconfig.")]
+Config = Annotated[Path | None, Option("--config", "-c", metavar="FILE", help="Settings.")]
 
 
 def way_to(kubeconfig: str | None, context: str | None) -> "Access":
@@ -50,7 +51,7 @@ def settings_of(model: type[Settings], names: list[str], config: Path | None) ->
     return given
 
 
-LogLevel = Annotated[Literal["debug", "info", "warning", "error"], typer.Option("--log-level", help="How much to log.")]
+LogLevel = Annotated[Literal["debug", "info", "warning", "error"], Option("--log-level", help="How much to log.")]
 
 
 def run_logged(whole: Coroutine[Any, Any, None], log_level: str) -> None:
@@ -60,7 +61,7 @@ def run_logged(whole: Coroutine[Any, Any, None], log_level: str) -> None:
     try:
         run_fast(whole)
     except KeyboardInterrupt:
-        raise typer.Exit(ExitCode.DONE) from None
+        raise click.exceptions.Exit(ExitCode.DONE) from None
 
 
 def stop_on_signals() -> None:

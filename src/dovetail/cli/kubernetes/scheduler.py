@@ -6,11 +6,10 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dovetail.cli.kubernetes import options
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import stderr
+from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.scheduler.scheduler import PodScheduler
@@ -24,18 +23,16 @@ def scheduler(
     context: options.Context = None,
     names: Annotated[
         list[str] | None,
-        typer.Option(
-            "--name", metavar="NAME[=PROFILE]", help="schedulerName of the pods to place. [default: dovetail]"
-        ),
+        Option("--name", metavar="NAME[=PROFILE]", help="schedulerName of the pods to place. [default: dovetail]"),
     ] = None,
     config: options.Config = None,
     lease: Annotated[
-        str, typer.Option(metavar="NAMESPACE/NAME", help="Of several instances with this lease, one is active.")
+        str, Option(metavar="NAMESPACE/NAME", help="Of several instances with this lease, one is active.")
     ] = f"kube-system/{LEASE}",
-    elect: Annotated[bool, typer.Option("--elect/--no-elect", help="Wait for the lease, or start at once.")] = True,
+    elect: Annotated[bool, Option("--elect/--no-elect", help="Wait for the lease, or start at once.")] = True,
     listen: Annotated[
         str | None,
-        typer.Option(metavar="[HOST:]PORT", help="Serve /metrics, /healthz and /readyz there. [default: nowhere]"),
+        Option(metavar="[HOST:]PORT", help="Serve /metrics, /healthz and /readyz there. [default: nowhere]"),
     ] = None,
     log_level: options.LogLevel = "warning",
 ) -> None:

@@ -3,22 +3,23 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, connect
 from dovetail.model.text.listing import count
 
 command = default_group("Distances between nodes, 0 to 100; `distance` alone lists those that were set by hand.")
 
-One = Annotated[str, typer.Argument(metavar="NODE", help="A node.")]
-Other = Annotated[str, typer.Argument(metavar="NODE", help="Another one.")]
+One = Annotated[str, Argument(metavar="NODE", help="A node.")]
+Other = Annotated[str, Argument(metavar="NODE", help="Another one.")]
 
 
-@command.command("list")
+@command.action("list")
 def list_distances(output: Output = Format.TABLE, url: Url = None) -> None:
     """Every distance that was set by hand."""
     with connect(url) as client:
@@ -26,7 +27,7 @@ def list_distances(output: Output = Format.TABLE, url: Url = None) -> None:
     show(rows, output, lambda _: render.topology.distance_list(rows))
 
 
-@command.command("get")
+@command.action("get")
 def get(one: One, other: Other, output: Output = Format.TABLE, url: Url = None) -> None:
     """How far two nodes are from each other, and what is between them."""
     with connect(url) as client:
@@ -34,24 +35,24 @@ def get(one: One, other: Other, output: Output = Format.TABLE, url: Url = None) 
     show(found, output, lambda _: render.topology.apart(found))
 
 
-@command.command("set")
+@command.action("set")
 def set_distance(
     one: One,
     other: Other,
-    distance: Annotated[float, typer.Argument(metavar="DISTANCE", min=0, max=100, help="0 is near, 100 is far.")],
+    distance: Annotated[float, Argument(metavar="DISTANCE", min=0, max=100, help="0 is near, 100 is far.")],
     url: Url = None,
 ) -> None:
     """Set the distance between two nodes, in both directions: dovetail distance set n1 n2 25"""
     with connect(url) as client:
         client.set_distances([(one, other, distance)])
-    typer.echo(f"{one} and {other}: {distance:g} apart")
+    click.echo(f"{one} and {other}: {distance:g} apart")
 
 
-@command.command("clear")
+@command.action("clear")
 def clear(
-    one: Annotated[str | None, typer.Argument(metavar="NODE", help="A node.")] = None,
-    other: Annotated[str | None, typer.Argument(metavar="NODE", help="Another one.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that were set.")] = False,
+    one: Annotated[str | None, Argument(metavar="NODE", help="A node.")] = None,
+    other: Annotated[str | None, Argument(metavar="NODE", help="Another one.")] = None,
+    everything: Annotated[bool, Option("--all", help="All that were set.")] = False,
     url: Url = None,
 ) -> None:
     """Clear the distance that was set between two nodes, or all with --all."""
@@ -59,12 +60,12 @@ def clear(
         raise Failure("name two nodes, or give --all", ExitCode.USAGE)
     with connect(url) as client:
         cleared = client.clear_distances(one, other)
-    typer.echo(f"{count(cleared, 'distance')} cleared")
+    click.echo(f"{count(cleared, 'distance')} cleared")
 
 
-@command.command("import")
+@command.action("import")
 def import_table(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV or JSON; - reads stdin.")], url: Url = None
+    file: Annotated[Path, Argument(metavar="FILE", help="CSV or JSON; - reads stdin.")], url: Url = None
 ) -> None:
     """Set many distances: CSV with the header from,to,distance, or JSON as `distance list -o json` prints it."""
     from dovetail.cli.terminal.files import read_file
@@ -80,11 +81,11 @@ def import_table(
         items = read_distances(text, source)
     with connect(url) as client:
         number = client.set_distances([(one.start, one.end, one.distance) for one in items])
-    typer.echo(f"{count(number, 'distance')} set")
+    click.echo(f"{count(number, 'distance')} set")
 
 
-@command.command("export")
+@command.action("export")
 def export(url: Url = None) -> None:
     """Print all distances that were set, as CSV for `distance import`."""
     with connect(url) as client:
-        typer.echo(client.distances_csv(), nl=False)
+        click.echo(client.distances_csv(), nl=False)

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, connect
 from dovetail.model.network.topology_format import TopologyFormat
 
@@ -19,16 +20,16 @@ command = default_group("Show the network as a tree of domains (`topology`), or 
 FEW_NODES = 64  # so many are drawn without being asked for
 
 
-@command.command("list")
+@command.action("list")
 def draw_tree(
     level: Annotated[
-        str | None, typer.Option("--level", metavar="LEVEL", help="Down to this level; such as spine or leaf.")
+        str | None, Option("--level", metavar="LEVEL", help="Down to this level; such as spine or leaf.")
     ] = None,
     nodes: Annotated[
-        bool | None, typer.Option("--nodes/--no-nodes", help=f"With every node.  [default: up to {FEW_NODES}]")
+        bool | None, Option("--nodes/--no-nodes", help=f"With every node.  [default: up to {FEW_NODES}]")
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option(metavar="N", help="How many tasks with so many GPUs each fit in one domain.")
+        str | None, Option(metavar="N", help="How many tasks with so many GPUs each fit in one domain.")
     ] = None,
     output: Output = Format.TABLE,
     url: Url = None,
@@ -52,12 +53,12 @@ def draw_tree(
     show(domains, output, lambda wide: render.topology.topology_tree(topology, domains, members, wide))
 
 
-@command.command("set")
+@command.action("set")
 def set_topology(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The description; - reads stdin.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="The description; - reads stdin.")],
     of: Annotated[
         TopologyFormat | None,
-        typer.Option("--format", metavar="FORMAT", help="yaml, slurm, lldp, csv or kubernetes.  [default: by name]"),
+        Option("--format", metavar="FORMAT", help="yaml, slurm, lldp, csv or kubernetes.  [default: by name]"),
     ] = None,
     output: Output = Format.TABLE,
     url: Url = None,
@@ -77,7 +78,7 @@ def set_topology(
         stderr().print(words + ("" if made["strangers"] <= 5 else ", …"), style="yellow", soft_wrap=True)
 
 
-@command.command("show")
+@command.action("show")
 def show_definition(output: Output = Format.YAML, url: Url = None) -> None:
     """The topology as it was described, ready for `topology set`."""
     with connect(url) as client:
@@ -85,9 +86,9 @@ def show_definition(output: Output = Format.YAML, url: Url = None) -> None:
     show(definition, output if output.is_data else Format.YAML, str)
 
 
-@command.command("clear")
+@command.action("clear")
 def clear(url: Url = None) -> None:
     """Remove the description; the labels of nodes say where they are."""
     with connect(url) as client:
         client.forget_topology()
-    typer.echo("topology cleared")
+    click.echo("topology cleared")

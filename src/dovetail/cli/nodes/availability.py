@@ -2,28 +2,29 @@
 
 from typing import Annotated
 
-import typer
+import click
 
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import NodeName, Url, connect
 from dovetail.model.text.listing import count
 
-Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, shown with the node.")]
-LevelName = Annotated[str, typer.Argument(metavar="LEVEL", help="node, or a level such as rack, leaf or zone.")]
-DomainName = Annotated[str, typer.Argument(metavar="NAME", help="Which one.")]
+Reason = Annotated[str, Option(metavar="TEXT", help="Why, shown with the node.")]
+LevelName = Annotated[str, Argument(metavar="LEVEL", help="node, or a level such as rack, leaf or zone.")]
+DomainName = Annotated[str, Argument(metavar="NAME", help="Which one.")]
 
 
 def cordon(node: NodeName, reason: Reason = "", url: Url = None) -> None:
     """Let a node take no new work. Its tasks keep running."""
     with connect(url) as client:
         found = client.cordon(node, reason=reason)
-    typer.echo(f"{node} is {found['status']}: it takes no new work; what runs there goes on")
+    click.echo(f"{node} is {found['status']}: it takes no new work; what runs there goes on")
 
 
 def uncordon(node: NodeName, url: Url = None) -> None:
     """Let a node take work again, after a cordon or a drain."""
     with connect(url) as client:
         found = client.uncordon(node)
-    typer.echo(f"{node} is {found['status']}")
+    click.echo(f"{node} is {found['status']}")
 
 
 def drain(node: NodeName, reason: Reason = "", url: Url = None) -> None:
@@ -31,7 +32,7 @@ def drain(node: NodeName, reason: Reason = "", url: Url = None) -> None:
     with connect(url) as client:
         found = client.drain(node, reason=reason)
     left = f"; {found['tasks']} of its tasks are still to move" if found["tasks"] else "; nothing runs there"
-    typer.echo(f"{node} is {found['status']}{left}")
+    click.echo(f"{node} is {found['status']}{left}")
 
 
 def fail(level: LevelName, name: DomainName, reason: Reason = "", url: Url = None) -> None:
@@ -41,6 +42,6 @@ def fail(level: LevelName, name: DomainName, reason: Reason = "", url: Url = Non
     as possible; what is done for them at once is printed. `uncordon` brings a node back."""
     with connect(url) as client:
         report = client.fail(level, name, reason=reason)
-    typer.echo(f"{level} {name} failed: {count(len(report['nodes']), 'node')} cordoned, their work is lost")
+    click.echo(f"{level} {name} failed: {count(len(report['nodes']), 'node')} cordoned, their work is lost")
     for line in report["recoveries"]:
-        typer.echo(line)
+        click.echo(line)

@@ -3,13 +3,14 @@
 import time
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import Files, read_all
 from dovetail.cli.terminal.output import Format, Output, draw, show
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import NodeName, Url, connect
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 command = default_group("List nodes (`nodes`), show one (`nodes NAME`), register or change one.")
 
 
-@command.command("list")
+@command.action("list")
 def list_nodes(output: Output = Format.TABLE, url: Url = None) -> None:
     """All nodes with bars of use. This is what `dovetail nodes` does."""
     with connect(url) as client:
@@ -26,7 +27,7 @@ def list_nodes(output: Output = Format.TABLE, url: Url = None) -> None:
     show(nodes, output, lambda wide: render.nodes.node_list(nodes, wide))
 
 
-@command.command("show")
+@command.action("show")
 def show_node(node: NodeName, output: Output = Format.TABLE, url: Url = None) -> None:
     """One node described in text, and its tasks. This is what `dovetail nodes NAME` does."""
     with connect(url) as client:
@@ -38,8 +39,8 @@ def show_node(node: NodeName, output: Output = Format.TABLE, url: Url = None) ->
     draw(render.nodes.one_node(words, tasks, time.time()), wide=output is Format.WIDE)
 
 
-@command.command("register")
-def register(file: Files = [], url: Url = None) -> None:  # noqa: B006 - Typer wants the default itself
+@command.action("register")
+def register(file: Files = [], url: Url = None) -> None:  # noqa: B006 - the parser wants the default itself
     """Register nodes from files: name, capacity, labels, taints. Their agents then send heartbeats."""
     from dovetail.model.node import Node
     from dovetail.model.text.reading import read_as
@@ -50,13 +51,13 @@ def register(file: Files = [], url: Url = None) -> None:  # noqa: B006 - Typer w
     with connect(url) as client:
         for node in nodes:
             client.register_node(node)
-            typer.echo(f"{node.name}: registered")
+            click.echo(f"{node.name}: registered")
 
 
-@command.command("label")
+@command.action("label")
 def label(
     node: NodeName,
-    changes: Annotated[list[str], typer.Argument(metavar="KEY=VALUE|KEY-", help="Set, or remove with a minus.")],
+    changes: Annotated[list[str], Argument(metavar="KEY=VALUE|KEY-", help="Set, or remove with a minus.")],
     url: Url = None,
 ) -> None:
     """Set or remove labels of a node: dovetail nodes label n1 disk=nvme old-"""
@@ -71,16 +72,16 @@ def label(
             raise Failure(f"{change}: write KEY=VALUE to set a label, KEY- to take one away", ExitCode.USAGE)
     with connect(url) as client:
         found = client.patch_node(node, labels=labels)
-    typer.echo(f"{node}: " + (", ".join(f"{key}={value}" for key, value in found["labels"].items()) or "no labels"))
+    click.echo(f"{node}: " + (", ".join(f"{key}={value}" for key, value in found["labels"].items()) or "no labels"))
 
 
-@command.command("taint")
+@command.action("taint")
 def taint(
     node: NodeName,
     taints: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY[=VALUE]:EFFECT", help="All taints that it shall have.")
+        list[str] | None, Argument(metavar="KEY[=VALUE]:EFFECT", help="All taints that it shall have.")
     ] = None,
-    none: Annotated[bool, typer.Option("--none", help="Remove all taints.")] = False,
+    none: Annotated[bool, Option("--none", help="Remove all taints.")] = False,
     url: Url = None,
 ) -> None:
     """Replace the taints of a node: dovetail nodes taint n1 dedicated=gpu:NoSchedule"""
@@ -88,7 +89,7 @@ def taint(
         raise Failure("give the taints it is to have, or --none", ExitCode.USAGE)
     with connect(url) as client:
         found = client.patch_node(node, taints=[_taint(text) for text in taints or []])
-    typer.echo(f"{node}: " + (", ".join(found["taints"]) or "no taints"))
+    click.echo(f"{node}: " + (", ".join(found["taints"]) or "no taints"))
 
 
 def _taint(text: str) -> dict[str, str]:
@@ -100,13 +101,13 @@ def _taint(text: str) -> dict[str, str]:
     return {"key": key, "effect": effect} | ({"value": value} if sign else {})
 
 
-@command.command("remove")
+@command.action("remove")
 def remove(
     node: NodeName,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why, for its history.")] = None,
+    reason: Annotated[str | None, Option(metavar="TEXT", help="Why, for its history.")] = None,
     url: Url = None,
 ) -> None:
     """Remove a node. Its tasks wait for another node."""
     with connect(url) as client:
         client.remove_node(node, reason=reason)
-    typer.echo(f"{node}: removed")
+    click.echo(f"{node}: removed")

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.options import By
 from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, Url, check_name, connect
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 command = default_group("Which nodes services should be on, and which not; `affinity` alone lists them.")
 
 
-Service = Annotated[str, typer.Argument(metavar="SERVICE", callback=check_name, help="The service.")]
-Nodes = Annotated[list[str], typer.Argument(metavar="NODE...", help="Names of nodes.")]
+Service = Annotated[str, Argument(metavar="SERVICE", callback=check_name, help="The service.")]
+Nodes = Annotated[list[str], Argument(metavar="NODE...", help="Names of nodes.")]
 
 
-@command.command("list")
+@command.action("list")
 def list_rules(output: Output = Format.TABLE, url: Url = None) -> None:
     """Every service that has a rule, and its nodes."""
     with connect(url) as client:
@@ -37,7 +38,7 @@ def _rule(change: "Callable[[Client], Callable[..., ChangedAffinity]]", required
     def changed(
         service: Service,
         nodes: Nodes,
-        required: Annotated[bool, typer.Option("--required", help=required_help)] = False,
+        required: Annotated[bool, Option("--required", help=required_help)] = False,
         namespace: Namespace = "default",
         by: By = "",
         output: Output = Format.TABLE,
@@ -54,13 +55,11 @@ def _rule(change: "Callable[[Client], Callable[..., ChangedAffinity]]", required
 
 _SET = "Prefer these nodes for a service: dovetail affinity set cart n1 n2. What was set before is replaced."
 _AVOID = "Avoid these nodes for a service: dovetail affinity avoid cart n3. What was avoided before is replaced."
-command.command("set", help=_SET)(_rule(lambda client: client.set_service_affinity, "It must be on one of them."))
-command.command("avoid", help=_AVOID)(
-    _rule(lambda client: client.set_service_antiaffinity, "It must not be on any of them.")
-)
+command.action("set", _SET)(_rule(lambda client: client.set_service_affinity, "It must be on one of them."))
+command.action("avoid", _AVOID)(_rule(lambda client: client.set_service_antiaffinity, "It must not be on any of them."))
 
 
-@command.command("clear")
+@command.action("clear")
 def clear(service: Service, namespace: Namespace = "default", url: Url = None) -> None:
     """Clear both lists of a service: the nodes to prefer and the nodes to avoid."""
     from dovetail.client import DovetailError
@@ -78,4 +77,4 @@ def clear(service: Service, namespace: Namespace = "default", url: Url = None) -
     if not cleared:
         words = f"service {service!r} in namespace {namespace!r} has no affinity and no anti-affinity"
         raise Failure(words, ExitCode.NOT_FOUND)
-    typer.echo(f"{namespace}/{service}: {' and '.join(cleared)} cleared")
+    click.echo(f"{namespace}/{service}: {' and '.join(cleared)} cleared")

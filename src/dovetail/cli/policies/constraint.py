@@ -3,31 +3,25 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import SUFFIXES, read_file
 from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, Url, connect
 
 command = plain_group("Expressions about nodes, as in require, prefer and avoid.")
 
 
-@command.callback()
-def constraint() -> None:
-    """Keeps `check` a command of its own."""
-
-
-@command.command("check")
+@command.action("check")
 def check(
-    expression: Annotated[
-        str | None, typer.Argument(metavar="EXPR", help="The expression.", show_default=False)
-    ] = None,
+    expression: Annotated[str | None, Argument(metavar="EXPR", help="The expression.", show_default=False)] = None,
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE|-", help="From a file: text, or a structure in YAML or JSON."),
+        Option("--file", "-f", metavar="FILE|-", help="From a file: text, or a structure in YAML or JSON."),
     ] = None,
     namespace: Namespace = "default",
     output: Output = Format.TABLE,
@@ -49,9 +43,9 @@ def check(
     else:
         stderr().print(render.policies.mistake(found), soft_wrap=True)
     if not found["ok"]:
-        raise typer.Exit(ExitCode.USAGE)
+        raise click.exceptions.Exit(ExitCode.USAGE)
     if not found["nodes"]["satisfying"]:
-        raise typer.Exit(ExitCode.FAILED)
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def _read(source: str) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
@@ -13,6 +13,7 @@ from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import COMMAND_LINE, field_path, located, read_all
 from dovetail.cli.terminal.options import By, Note
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, check_name, connect
 
 if TYPE_CHECKING:
@@ -26,20 +27,18 @@ command = default_group(
 )
 
 
-PolicyName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The policy.")]
+PolicyName = Annotated[str, Argument(metavar="NAME", callback=check_name, help="The policy.")]
 Namespaces = Annotated[
     list[str] | None,
-    typer.Option("--namespace", "-n", metavar="PATTERN", help="Everything in these, such as team-*; may be repeated."),
+    Option("--namespace", "-n", metavar="PATTERN", help="Everything in these, such as team-*; may be repeated."),
 ]
-Services = Annotated[
-    list[str] | None, typer.Option("--service", metavar="[NS/]NAME", help="This service; may be repeated.")
-]
+Services = Annotated[list[str] | None, Option("--service", metavar="[NS/]NAME", help="This service; may be repeated.")]
 Workloads = Annotated[
-    list[str] | None, typer.Option("--workload", metavar="[NS/]NAME", help="This workload; may be repeated.")
+    list[str] | None, Option("--workload", metavar="[NS/]NAME", help="This workload; may be repeated.")
 ]
 
 
-@command.command("list")
+@command.action("list")
 def list_policies(output: Output = Format.TABLE, url: Url = None) -> None:
     """Every policy: what it says, what it applies to, and whether it is adjusted now. `dovetail policy` does this."""
     with connect(url) as client:
@@ -47,11 +46,11 @@ def list_policies(output: Output = Format.TABLE, url: Url = None) -> None:
     show(rows, output, lambda wide: render.policies.policy_list(rows, wide))
 
 
-@command.command("show")
+@command.action("show")
 def show_policy(
     name: PolicyName,
     version: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="As it was in this version, instead of as it counts now.")
+        int | None, Option(metavar="N", min=1, help="As it was in this version, instead of as it counts now.")
     ] = None,
     output: Output = Format.TABLE,
     url: Url = None,
@@ -66,17 +65,17 @@ def show_policy(
     show(row, output, lambda _: render.policies.one_policy(row, time.time()))
 
 
-@command.command("set")
+@command.action("set")
 def set_policy(
-    what: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file (- is standard input), or a name.")],
-    require: Annotated[str | None, typer.Option(metavar="EXPR", help="NAME: what must hold of a node.")] = None,
-    prefer: Annotated[str | None, typer.Option(metavar="EXPR", help="NAME: what should hold.")] = None,
-    avoid: Annotated[str | None, typer.Option(metavar="EXPR", help="NAME: what should not hold.")] = None,
-    weight: Annotated[float | None, typer.Option(metavar="0-1", help="How much prefer or avoid counts.")] = None,
+    what: Annotated[str, Argument(metavar="FILE|NAME", help="A file (- is standard input), or a name.")],
+    require: Annotated[str | None, Option(metavar="EXPR", help="NAME: what must hold of a node.")] = None,
+    prefer: Annotated[str | None, Option(metavar="EXPR", help="NAME: what should hold.")] = None,
+    avoid: Annotated[str | None, Option(metavar="EXPR", help="NAME: what should not hold.")] = None,
+    weight: Annotated[float | None, Option(metavar="0-1", help="How much prefer or avoid counts.")] = None,
     priority: Annotated[
-        int | None, typer.Option(metavar="N", help="Required until nothing fits; the lowest is dropped first.")
+        int | None, Option(metavar="N", help="Required until nothing fits; the lowest is dropped first.")
     ] = None,
-    description: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is for.")] = None,
+    description: Annotated[str | None, Option(metavar="TEXT", help="What it is for.")] = None,
     namespace: Namespaces = None,
     service: Services = None,
     workload: Workloads = None,
@@ -137,7 +136,7 @@ def _show_changes(made: "list[ChangedPolicy]", output: Format) -> None:
     show(made[0] if len(made) == 1 else made, output, lambda wide: render.policies.changed_policies(made, wide))
 
 
-@command.command("history")
+@command.action("history")
 def history(name: PolicyName, output: Output = Format.TABLE, url: Url = None) -> None:
     """Every version: when, by whom, and which fields changed. Also of a policy that was deleted."""
     with connect(url) as client:
@@ -169,26 +168,26 @@ def _change_scope(change: "Callable[[Client], Callable[..., ChangedPolicy]]") ->
 
 _ATTACH = "Let it apply to more: dovetail policy attach nvme-only --namespace 'db-*' --service shop/cart"
 _DETACH = "Let it no longer apply to these, written as they were attached."
-command.command("attach", help=_ATTACH)(_change_scope(lambda client: client.attach_policy))
-command.command("detach", help=_DETACH)(_change_scope(lambda client: client.detach_policy))
+command.action("attach", _ATTACH)(_change_scope(lambda client: client.attach_policy))
+command.action("detach", _DETACH)(_change_scope(lambda client: client.detach_policy))
 
 
-@command.command("delete")
+@command.action("delete")
 def delete(name: PolicyName, by: By = "", note: Note = "", url: Url = None) -> None:
     """Delete a policy. Refused while unfinished work names it; its history stays."""
     with connect(url) as client:
         client.remove_policy(name, by=by, note=note)
-    typer.echo(f"policy {name} deleted")
+    click.echo(f"policy {name} deleted")
 
 
-@command.command("violations")
+@command.action("violations")
 def violations(name: PolicyName, output: Output = Format.TABLE, url: Url = None) -> None:
     """The tasks that run where the policy does not allow it now. Exit code 1 when there is any."""
     with connect(url) as client:
         rows = client.policy_violations(name)
     show(rows, output, lambda wide: render.policies.violation_list(rows, wide))
     if rows:
-        raise typer.Exit(ExitCode.FAILED)
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def _scope(

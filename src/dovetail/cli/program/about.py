@@ -1,12 +1,12 @@
 """`dovetail version`, here and of the server; and `dovetail completion`, with which a shell completes commands."""
 
-import os
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.parameters import Argument
 from dovetail.cli.terminal.server import Url, connect
 
 if TYPE_CHECKING:
@@ -36,12 +36,13 @@ class Shell(StrEnum):
     POWERSHELL = "powershell"
 
 
-def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]) -> None:
+def completion(shell: Annotated[Shell, Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]) -> None:
     """Print the completion script of a shell: source <(dovetail completion bash)
 
-    `dovetail --install-completion` puts it where your shell finds it.
+    Let your shell read it at each start: add that line to ~/.bashrc. For zsh add it to ~/.zshrc with zsh, for fish
+    print the script into ~/.config/fish/completions/dovetail.fish, for PowerShell into a file that $PROFILE runs.
     """
     from dovetail.cli.main import app
+    from dovetail.cli.terminal.completion import completion_script
 
-    os.environ["_DOVETAIL_COMPLETE"] = f"source_{shell}"  # Typer's own way to ask for it
-    app(prog_name="dovetail")
+    click.echo(completion_script(shell, app))

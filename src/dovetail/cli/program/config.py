@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.parameters import Argument
 
 if TYPE_CHECKING:
     from dovetail.control.settings import Settings
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 command = plain_group("Check or show the settings of the control plane.")
 
 ConfigFile = Annotated[
-    Path | None, typer.Argument(metavar="FILE", help="The settings file.  [default: $DOVETAIL_CONFIG, or none]")
+    Path | None, Argument(metavar="FILE", help="The settings file.  [default: $DOVETAIL_CONFIG, or none]")
 ]
 
 
@@ -27,15 +28,15 @@ def load(file: Path | None, env: dict[str, str]) -> "Settings":
     return load_settings(file or (Path(named) if named else None), env)
 
 
-@command.command("check")
+@command.action("check")
 def check(file: ConfigFile = None) -> None:
     """Print everything that is wrong with the settings, one line each; exit code 2 if anything is."""
     settings = load(file, dict(os.environ))
     profile, backends = settings.scheduling.default_profile, ", ".join(settings.backends) or "none"
-    typer.echo(f"{file or 'the settings'}: good; default profile {profile}, backends: {backends}")
+    click.echo(f"{file or 'the settings'}: good; default profile {profile}, backends: {backends}")
 
 
-@command.command("show")
+@command.action("show")
 def show_settings(file: ConfigFile = None, output: Output = Format.YAML) -> None:
     """The effective settings: defaults, then the file, then DOVETAIL_* variables."""
     data = load(file, dict(os.environ)).model_dump(mode="json")

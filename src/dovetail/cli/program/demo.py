@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from dovetail.cli.terminal.options import seconds
+from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import DEFAULT_URL
 
 if TYPE_CHECKING:
@@ -24,19 +25,17 @@ _TIMEOUT_S = 10.0
 
 
 def command(
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; 0: any free one.")] = 8080,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, Option(metavar="N", min=0, max=65535, help="Where to listen; 0: any free one.")] = 8080,
+    host: Annotated[str, Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep everything here.  [default: a folder removed at the end]")
+        Path | None, Option(metavar="DIR", help="Keep everything here.  [default: a folder removed at the end]")
     ] = None,
     duration: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Stop by itself after this long: 5m.  [default: Ctrl-C]")
+        str | None, Option(metavar="DURATION", help="Stop by itself after this long: 5m.  [default: Ctrl-C]")
     ] = None,
-    rate: Annotated[float, typer.Option(metavar="N", min=0.1, max=500, help="Workloads a second.")] = 6.0,
-    speed: Annotated[
-        float, typer.Option(metavar="N", min=0.1, max=100_000, help="Virtual seconds in a real one.")
-    ] = 60.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the work.")] = 1,
+    rate: Annotated[float, Option(metavar="N", min=0.1, max=500, help="Workloads a second.")] = 6.0,
+    speed: Annotated[float, Option(metavar="N", min=0.1, max=100_000, help="Virtual seconds in a real one.")] = 60.0,
+    seed: Annotated[int, Option(metavar="N", help="Seed of the work.")] = 1,
 ) -> None:
     """Run the control plane on a simulated cluster of 1,000 nodes and 8,000 GPUs that five tenants keep busy.
 
@@ -57,7 +56,7 @@ def command(
         demo = _Demo(crowd, ends_after_s)
         settings = _settings(str(folder), host, port, speed, seed)
         serve_until_stopped(settings, demo.announce, demo.beside)
-    typer.echo("the demo has ended" + ("" if data is not None else "; its folder is removed"))
+    click.echo("the demo has ended" + ("" if data is not None else "; its folder is removed"))
 
 
 def _settings(folder: str, host: str, port: int, speed: float, seed: int) -> Any:
@@ -96,9 +95,9 @@ class _Demo:
         self._listens = asyncio.Event()
 
     def announce(self, plane: "ControlPlane", url: str) -> None:
-        typer.echo(f"Dovetail demo listens on {url}")
-        typer.echo(f"  data     {plane.settings.folder}")
-        typer.echo("  cluster  1000 simulated nodes, 8000 GPUs; tenants are moving in …")
+        click.echo(f"Dovetail demo listens on {url}")
+        click.echo(f"  data     {plane.settings.folder}")
+        click.echo("  cluster  1000 simulated nodes, 8000 GPUs; tenants are moving in …")
         self._url = url
         self._listens.set()
 
@@ -121,10 +120,10 @@ class _Demo:
                 there = self._crowd.settle_in(client)
             except (ConnectError, DovetailError) as error:
                 if not self._crowd.stop.is_set():
-                    typer.echo(f"the tenants could not move in: {error}", err=True)
+                    click.echo(f"the tenants could not move in: {error}", err=True)
                 return
             if not self._crowd.stop.is_set():
-                typer.echo("\n".join(advice(url, there)))
+                click.echo("\n".join(advice(url, there)))
             self._crowd.work(client)
 
 

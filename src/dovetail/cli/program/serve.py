@@ -6,9 +6,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dovetail.cli.program.config import load
+from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import DEFAULT_URL
 
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ class LogFormat(StrEnum):
 
 def command(
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", metavar="FILE", help="Settings.  [default: $DOVETAIL_CONFIG]")
+        Path | None, Option("--config", "-c", metavar="FILE", help="Settings.  [default: $DOVETAIL_CONFIG]")
     ] = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where everything is kept.")] = None,
-    host: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to listen.")] = None,
+    data: Annotated[Path | None, Option(metavar="DIR", help="Where everything is kept.")] = None,
+    host: Annotated[str | None, Option(metavar="ADDRESS", help="Where to listen.")] = None,
     port: Annotated[
-        int | None, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; 0 takes any free one.")
+        int | None, Option(metavar="N", min=0, max=65535, help="Where to listen; 0 takes any free one.")
     ] = None,
-    log_format: Annotated[LogFormat | None, typer.Option(metavar="FORMAT", help="json, or console for people.")] = None,
+    log_format: Annotated[LogFormat | None, Option(metavar="FORMAT", help="json, or console for people.")] = None,
 ) -> None:
     """Run the control plane: it places work, runs it on this machine and answers the other commands.
 
@@ -63,7 +64,7 @@ def announce(plane: "ControlPlane", url: str) -> None:
     if url != DEFAULT_URL:
         lines.append(f"  export DOVETAIL_URL={url}")
     lines += ["  dovetail submit --name hello --wait -- echo hi", "  dovetail explain hello", "  dovetail top"]
-    typer.echo("\n".join([*lines, "Ctrl-C stops it."]))
+    click.echo("\n".join([*lines, "Ctrl-C stops it."]))
 
 
 def _nodes(plane: "ControlPlane") -> str:

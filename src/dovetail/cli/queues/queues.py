@@ -3,15 +3,14 @@
 import time
 from typing import Annotated
 
-import typer
-
 from dovetail.cli import render
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Url, connect
 
 
 def queue(
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
+    limit: Annotated[int, Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:

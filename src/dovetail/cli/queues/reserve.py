@@ -5,26 +5,27 @@ import time
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import NodeName, Url, connect
 
 command = default_group(
     "Reserve capacity on nodes, in a domain or for so many tasks; `reserve` alone lists reservations."
 )
-ReservationId = Annotated[int, typer.Argument(metavar="ID", min=1, help="The reservation's number.")]
-Holder = Annotated[str, typer.Option(metavar="TEXT", help="Who asked for it.")]
+ReservationId = Annotated[int, Argument(metavar="ID", min=1, help="The reservation's number.")]
+Holder = Annotated[str, Option(metavar="TEXT", help="Who asked for it.")]
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
-@command.command("list")
+@command.action("list")
 def list_reservations(output: Output = Format.TABLE, url: Url = None) -> None:
     """What is reserved, where, for whom and when. This is what `dovetail reserve` does."""
     with connect(url) as client:
@@ -32,7 +33,7 @@ def list_reservations(output: Output = Format.TABLE, url: Url = None) -> None:
     show(rows, output, lambda wide: render.reservations.reservation_list(rows, time.time(), wide))
 
 
-@command.command("show")
+@command.action("show")
 def show_reservation(reservation: ReservationId, output: Output = Format.TABLE, url: Url = None) -> None:
     """One reservation: its window, its nodes, and what is wrong with it."""
     with connect(url) as client:
@@ -40,32 +41,30 @@ def show_reservation(reservation: ReservationId, output: Output = Format.TABLE, 
     show(row, output, lambda _: render.reservations.one_reservation(row, time.time()))
 
 
-@command.command("create")
+@command.action("create")
 def create(
-    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="How long, such as 30m or 2h.")],
-    node: Annotated[list[str] | None, typer.Option(metavar="NODE", help="On this node; may be repeated.")] = None,
+    duration: Annotated[str, Option("--for", metavar="TIME", help="How long, such as 30m or 2h.")],
+    node: Annotated[list[str] | None, Option(metavar="NODE", help="On this node; may be repeated.")] = None,
     domain: Annotated[
-        str | None, typer.Option(metavar="LABEL=VALUE", help="On every node of a domain, such as rack=r1.")
+        str | None, Option(metavar="LABEL=VALUE", help="On every node of a domain, such as rack=r1.")
     ] = None,
     count: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="For so many tasks, wherever they fit (or in --domain).")
+        int | None, Option(metavar="N", min=1, help="For so many tasks, wherever they fit (or in --domain).")
     ] = None,
     selector: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL=VALUE", help="With --count: only nodes with this label.")
+        list[str] | None, Option(metavar="LABEL=VALUE", help="With --count: only nodes with this label.")
     ] = None,
     cpu: Cpu = None,
     memory: Memory = None,
     disk: Disk = None,
     gpu: Gpu = None,
     at: Annotated[
-        str, typer.Option(metavar="TIME", help="From when: now, +2h, 14:00 or 2026-12-01T08:00 (your time).")
+        str, Option(metavar="TIME", help="From when: now, +2h, 14:00 or 2026-12-01T08:00 (your time).")
     ] = "now",
-    every: Annotated[str | None, typer.Option(metavar="TIME", help="Again and again, such as every 1d or 1w.")] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="DATE", help="With --every: the last day on which it begins.")
-    ] = None,
+    every: Annotated[str | None, Option(metavar="TIME", help="Again and again, such as every 1d or 1w.")] = None,
+    until: Annotated[str | None, Option(metavar="DATE", help="With --every: the last day on which it begins.")] = None,
     tenant: Annotated[
-        str | None, typer.Option(metavar="NAMESPACE", help="Namespace whose work may use it; without it, none may.")
+        str | None, Option(metavar="NAMESPACE", help="Namespace whose work may use it; without it, none may.")
     ] = None,
     holder: Holder = "",
     output: Output = Format.TABLE,
@@ -96,10 +95,10 @@ def create(
     _make({name: value for name, value in wanted.items() if value is not None}, output, url)
 
 
-@command.command("add")
+@command.action("add")
 def add(
     node: NodeName,
-    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="How long, such as 30m or 2h.")],
+    duration: Annotated[str, Option("--for", metavar="TIME", help="How long, such as 30m or 2h.")],
     cpu: Cpu = None,
     memory: Memory = None,
     disk: Disk = None,
@@ -115,12 +114,12 @@ def add(
     _make({"node": node, "resources": asked, "duration": duration, "holder": holder}, output, url)
 
 
-@command.command("release")
+@command.action("release")
 def release(reservation: ReservationId, url: Url = None) -> None:
     """Release a reservation before it ends; a recurring one does not come back."""
     with connect(url) as client:
         client.release(reservation)
-    typer.echo(f"reservation {reservation} released")
+    click.echo(f"reservation {reservation} released")
 
 
 # --- times as a person at this machine types them ----------------------------------------------------------------

@@ -5,18 +5,19 @@ that is named like an action needs the long form.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from dovetail.cli import render
 from dovetail.cli.simulate.swf import swf
+from dovetail.cli.terminal.commands import CommandGroup
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import Files, read_file
 from dovetail.cli.terminal.options import seconds
 from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.workloads.submission import read_submission
 
 if TYPE_CHECKING:
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from dovetail.simulate.scenario import Scenario
 
 
-class ScenarioUnlessNamed(TyperGroup):
+class ScenarioUnlessNamed(CommandGroup):
     """Arguments that do not begin with the name of an action are those of `scenario`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = args and (self.has_action(args[0]) or args[0] in ctx.help_option_names)
         if not named and not ctx.resilient_parsing:  # completing: what was typed so far may become anything
             args = ["scenario", *args]
         return super().parse_args(ctx, args)
@@ -41,21 +42,21 @@ command = default_group(
 )
 
 
-@command.command("scenario")
+@command.action("scenario")
 def scenario_command(
     scenario: Annotated[
-        Path | None, typer.Argument(metavar="SCENARIO", help="A scenario file: cluster, work, events, settings.")
+        Path | None, Argument(metavar="SCENARIO", help="A scenario file: cluster, work, events, settings.")
     ] = None,
-    file: Files = [],  # noqa: B006 - Typer wants the default itself and never changes it
+    file: Files = [],  # noqa: B006 - the parser wants the default itself and never changes it
     cluster: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The cluster for -f: groups, leaf_spine or nodes.")
+        Path | None, Option(metavar="FILE", help="The cluster for -f: groups, leaf_spine or nodes.")
     ] = None,
     profile: Annotated[
-        list[str], typer.Option("--profile", "-p", metavar="NAME", help="Decide by this one; repeat it to compare.")
+        list[str], Option("--profile", "-p", metavar="NAME", help="Decide by this one; repeat it to compare.")
     ] = [],  # noqa: B006
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Another seed than the scenario's.")] = None,
-    until: Annotated[str | None, typer.Option(metavar="DURATION", help="Stop after this virtual time: 2h.")] = None,
-    each: Annotated[bool, typer.Option("--each", help="With -o json or yaml: every workload, too.")] = False,
+    seed: Annotated[int | None, Option(metavar="N", help="Another seed than the scenario's.")] = None,
+    until: Annotated[str | None, Option(metavar="DURATION", help="Stop after this virtual time: 2h.")] = None,
+    each: Annotated[bool, Option("--each", help="With -o json or yaml: every workload, too.")] = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Replay work on a virtual cluster and see how long it waits and how well it fills the machines.
@@ -75,7 +76,7 @@ def scenario_command(
     show(data, output, lambda wide: render.simulation.simulation(runs, wide))
 
 
-command.command("swf")(swf)
+command.action("swf")(swf)
 
 
 def _scenario(scenario: Path | None, file: list[str], cluster: Path | None, until: str | None) -> "Scenario":

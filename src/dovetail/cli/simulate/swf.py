@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import read_file
 from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.model.text.listing import count
 
 if TYPE_CHECKING:
@@ -23,26 +22,24 @@ SEQUENCES, LENGTH, SEED = 10, 1024, 1  # as in the published comparisons
 
 
 def swf(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A log of the Parallel Workloads Archive: .swf or .gz.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A log of the Parallel Workloads Archive: .swf or .gz.")],
     policy: Annotated[
         list[str],
-        typer.Option(
-            "--policy", metavar="NAME", help="Who goes next; repeat it to compare.  [default: dovetail and fcfs]"
-        ),
-    ] = [],  # noqa: B006 - Typer wants the default itself and never changes it
+        Option("--policy", metavar="NAME", help="Who goes next; repeat it to compare.  [default: dovetail and fcfs]"),
+    ] = [],  # noqa: B006 - the parser wants the default itself and never changes it
     backfill: Annotated[
         list[str],
-        typer.Option("--backfill", metavar="HOW", help="none, easy or conservative; repeatable.  [default: easy]"),
+        Option("--backfill", metavar="HOW", help="none, easy or conservative; repeatable.  [default: easy]"),
     ] = [],  # noqa: B006
     sequences: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help=f"How many sequences are drawn.  [default: {SEQUENCES}]")
+        int | None, Option(metavar="N", min=1, help=f"How many sequences are drawn.  [default: {SEQUENCES}]")
     ] = None,
     length: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help=f"Jobs in each of them.  [default: {LENGTH}]")
+        int | None, Option(metavar="N", min=1, help=f"Jobs in each of them.  [default: {LENGTH}]")
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help=f"Draws where they begin.  [default: {SEED}]")] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Play the whole log, once, instead of sequences.")] = False,
-    predict: Annotated[bool, typer.Option("--predict", help="Also report how accurate predicted starts were.")] = False,
+    seed: Annotated[int | None, Option(metavar="N", help=f"Draws where they begin.  [default: {SEED}]")] = None,
+    whole: Annotated[bool, Option("--whole", help="Play the whole log, once, instead of sequences.")] = False,
+    predict: Annotated[bool, Option("--predict", help="Also report how accurate predicted starts were.")] = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Replay a batch log and compare policies by bounded slowdown.

@@ -3,29 +3,28 @@
 A name that is also the name of an action needs the action: `nodes show label`.
 """
 
-from typing import Any
+import click
 
-import typer
-from typer.core import TyperGroup
+from dovetail.cli.terminal.commands import CommandGroup
 
 
-class DefaultAction(TyperGroup):
+class DefaultAction(CommandGroup):
     """Runs `list` without arguments or with options only, and `show` (if it exists) for a word that is no action."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # completing: what was typed so far may become anything
             return super().parse_args(ctx, args)
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
             args = ["list", *args]
-        elif "show" in self.commands and not args[0].startswith("-") and args[0] not in self.commands:
+        elif self.has_action("show") and not args[0].startswith("-") and not self.has_action(args[0]):
             args = ["show", *args]
         return super().parse_args(ctx, args)
 
 
-def default_group(text: str, kind: type[TyperGroup] = DefaultAction) -> typer.Typer:
-    return typer.Typer(cls=kind, add_completion=False, rich_markup_mode=None, help=text)
+def default_group(text: str, kind: type[CommandGroup] = DefaultAction) -> CommandGroup:
+    return kind(text)
 
 
-def plain_group(text: str) -> typer.Typer:
+def plain_group(text: str) -> CommandGroup:
     """Without a default action: alone, it prints its help."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=text)
+    return CommandGroup(text)

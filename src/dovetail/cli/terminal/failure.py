@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
 
-import typer
+import click
 
 if TYPE_CHECKING:
     from dovetail.client.errors import DovetailError
@@ -26,6 +26,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 3
     NOT_FOUND = 4
     REFUSED = 5
+    INTERRUPTED = 130
     BROKEN_PIPE = 141  # as if the signal had ended it
 
 
@@ -46,7 +47,9 @@ def reported() -> Iterator[None]:
         _end([str(failure)], failure.code)
     except BrokenPipeError:
         broken_pipe()
-    except typer.Exit:
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
+    except click.exceptions.Exit:
         raise
     except Exception as error:
         foreseen = _foreseen(error)
@@ -58,15 +61,15 @@ def reported() -> Iterator[None]:
 def broken_pipe() -> NoReturn:
     """The reader of our output closed it, as `head` does; Python's last flush must not complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise typer.Exit(ExitCode.BROKEN_PIPE)
+    raise click.exceptions.Exit(ExitCode.BROKEN_PIPE)
 
 
 def _end(lines: list[str], code: ExitCode) -> NoReturn:
     for line in lines[:MOST_LINES]:
-        typer.echo(line, err=True)
+        click.echo(line, err=True)
     if len(lines) > MOST_LINES:
-        typer.echo(f"… and {len(lines) - MOST_LINES} more", err=True)
-    raise typer.Exit(code)
+        click.echo(f"… and {len(lines) - MOST_LINES} more", err=True)
+    raise click.exceptions.Exit(code)
 
 
 def _foreseen(error: Exception) -> tuple[list[str], ExitCode] | None:

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import typer
-
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
     from dovetail.model.text.complaint import Complaint
@@ -24,7 +23,7 @@ COMMAND_LINE = "command line"  # the source of what was written there instead of
 
 Files = Annotated[
     list[str],
-    typer.Option("--file", "-f", metavar="FILE|DIR|-", help="A file, a folder of files, or - for standard input."),
+    Option("--file", "-f", metavar="FILE|DIR|-", help="A file, a folder of files, or - for standard input."),
 ]
 
 T = TypeVar("T")

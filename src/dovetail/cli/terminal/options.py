@@ -3,16 +3,15 @@
 import getpass
 from typing import Annotated, Any
 
-import typer
-
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.parameters import Option
 
-By = Annotated[str, typer.Option("--by", metavar="TEXT", help="Who makes the change, for the history.")]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why, for the history.")]
-Cpu = Annotated[str | None, typer.Option(metavar="CORES", help="Cores, such as 2, 0.5 or 500m.")]
-Memory = Annotated[str | None, typer.Option(metavar="BYTES", help="Memory, such as 512MiB or 64GiB.")]
-Disk = Annotated[str | None, typer.Option(metavar="BYTES", help="Disk, such as 10GiB.")]
-Gpu = Annotated[str | None, typer.Option(metavar="N", help="Whole GPUs, or a share of one such as 0.25.")]
+By = Annotated[str, Option("--by", metavar="TEXT", help="Who makes the change, for the history.")]
+Note = Annotated[str, Option("--note", metavar="TEXT", help="Why, for the history.")]
+Cpu = Annotated[str | None, Option(metavar="CORES", help="Cores, such as 2, 0.5 or 500m.")]
+Memory = Annotated[str | None, Option(metavar="BYTES", help="Memory, such as 512MiB or 64GiB.")]
+Disk = Annotated[str | None, Option(metavar="BYTES", help="Disk, such as 10GiB.")]
+Gpu = Annotated[str | None, Option(metavar="N", help="Whole GPUs, or a share of one such as 0.25.")]
 
 
 def login() -> str:

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from dovetail.cli.terminal.failure import broken_pipe
+from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -32,7 +33,7 @@ class Format(StrEnum):
 
 
 Output = Annotated[
-    Format, typer.Option("--output", "-o", metavar="FORMAT", help="table, wide, json or yaml.", show_default=True)
+    Format, Option("--output", "-o", metavar="FORMAT", help="table, wide, json or yaml.", show_default=True)
 ]
 
 
@@ -82,7 +83,7 @@ def stderr() -> "Console":
 
 def say(words: str) -> None:
     """Print a note on stderr, beside the answer on stdout."""
-    typer.echo(words, err=True)
+    click.echo(words, err=True)
 
 
 def write(text: str) -> None:

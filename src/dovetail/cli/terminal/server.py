@@ -8,9 +8,10 @@ import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.parameters import Argument, Option
 
 if TYPE_CHECKING:
     from dovetail.client import Client
@@ -19,9 +20,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 
 Url = Annotated[
     str | None,
-    typer.Option(
-        "--url", metavar="URL", help=f"The server.  [default: $DOVETAIL_URL or {DEFAULT_URL}]", show_default=False
-    ),
+    Option("--url", metavar="URL", help=f"The server.  [default: $DOVETAIL_URL or {DEFAULT_URL}]", show_default=False),
 ]
 
 
@@ -29,14 +28,14 @@ def check_name(value: str | list[str] | None) -> str | list[str] | None:
     """Refuse names that would change the meaning of the path they become part of."""
     for name in value if isinstance(value, list) else [value]:
         if name in ("", ".", ".."):
-            raise typer.BadParameter(f"{name!r} is not a name")
+            raise click.BadParameter(f"{name!r} is not a name")
     return value
 
 
-WorkloadName = Annotated[str, typer.Argument(metavar="NAME", callback=check_name, help="The workload: name or id.")]
-NodeName = Annotated[str, typer.Argument(metavar="NODE", callback=check_name, help="The node.")]
-Names = Annotated[list[str], typer.Argument(metavar="NAME", callback=check_name, help="Workloads: names or ids.")]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NAME", help="The namespace it is in.")]
+WorkloadName = Annotated[str, Argument(metavar="NAME", callback=check_name, help="The workload: name or id.")]
+NodeName = Annotated[str, Argument(metavar="NODE", callback=check_name, help="The node.")]
+Names = Annotated[list[str], Argument(metavar="NAME", callback=check_name, help="Workloads: names or ids.")]
+Namespace = Annotated[str, Option("--namespace", "-n", metavar="NAME", help="The namespace it is in.")]
 
 _before_command: ContextVar[str | None] = ContextVar("_before_command", default=None)
 

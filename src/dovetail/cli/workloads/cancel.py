@@ -2,17 +2,18 @@
 
 from typing import Annotated
 
-import typer
+import click
 
 from dovetail.cli.terminal.failure import ExitCode, told
 from dovetail.cli.terminal.output import say
+from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Names, Namespace, Url, connect
 
 
 def command(
     names: Names,
     namespace: Namespace = "default",
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Kept in its history.")] = None,
+    reason: Annotated[str | None, Option(metavar="TEXT", help="Kept in its history.")] = None,
     url: Url = None,
 ) -> None:
     """Cancel workloads: running tasks are stopped, pending tasks are dropped. All are tried, even if one fails."""
@@ -28,6 +29,6 @@ def command(
                 code = code or found
                 say("\n".join(lines))
             else:
-                typer.echo(f"{name}: asked to stop")
+                click.echo(f"{name}: asked to stop")
     if code:
-        raise typer.Exit(code)
+        raise click.exceptions.Exit(code)

@@ -4,11 +4,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, say, show
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, check_name, connect
 
 if TYPE_CHECKING:
@@ -31,21 +30,21 @@ _HISTORY_DESCRIBED = 200
 def get(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KIND|NAME", callback=check_name, help=f"{', '.join(KINDS)}, or names of workloads."),
+        Argument(metavar="KIND|NAME", callback=check_name, help=f"{', '.join(KINDS)}, or names of workloads."),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only this one; names: default.")
+        str | None, Option("--namespace", "-n", metavar="NAME", help="Only this one; names: default.")
     ] = None,
     state: Annotated[
-        str | None, typer.Option(metavar="STATE", help="pending, starting, running, succeeded, failed, cancelled.")
+        str | None, Option(metavar="STATE", help="pending, starting, running, succeeded, failed, cancelled.")
     ] = None,
-    user: Annotated[str | None, typer.Option(metavar="NAME", help="Of this user.")] = None,
-    service: Annotated[str | None, typer.Option(metavar="NAME", help="Of this service.")] = None,
-    priority: Annotated[str | None, typer.Option(metavar="WORD", help="critical, high, medium, low, batch.")] = None,
-    match: Annotated[str | None, typer.Option(metavar="TEXT", help="Whose name contains this.")] = None,
-    unfinished: Annotated[bool, typer.Option("--unfinished", "-u", help="Only what has not ended.")] = False,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
-    cursor: Annotated[str | None, typer.Option(metavar="TEXT", help="Go on where the last page ended.")] = None,
+    user: Annotated[str | None, Option(metavar="NAME", help="Of this user.")] = None,
+    service: Annotated[str | None, Option(metavar="NAME", help="Of this service.")] = None,
+    priority: Annotated[str | None, Option(metavar="WORD", help="critical, high, medium, low, batch.")] = None,
+    match: Annotated[str | None, Option(metavar="TEXT", help="Whose name contains this.")] = None,
+    unfinished: Annotated[bool, Option("--unfinished", "-u", help="Only what has not ended.")] = False,
+    limit: Annotated[int, Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
+    cursor: Annotated[str | None, Option(metavar="TEXT", help="Go on where the last page ended.")] = None,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:

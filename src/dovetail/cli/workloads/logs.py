@@ -3,9 +3,8 @@
 import time
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dovetail.cli.terminal.output import say, write
+from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ _NOT_STARTED = frozenset({"pending", "placed", "bound"})
 
 def command(
     name: WorkloadName,
-    replica: Annotated[int, typer.Option("--replica", "-r", metavar="N", min=0, help="Which task.")] = 0,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on until the task ends.")] = False,
+    replica: Annotated[int, Option("--replica", "-r", metavar="N", min=0, help="Which task.")] = 0,
+    follow: Annotated[bool, Option("--follow", help="Go on until the task ends.")] = False,
     namespace: Namespace = "default",
     url: Url = None,
 ) -> None:

@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import SUFFIXES, Files
 from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, say, show
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, connect
 from dovetail.cli.workloads.submission import WorkToSubmit, described, made_up_name, read_submission
 from dovetail.cli.workloads.waiting import wait_for
@@ -27,22 +28,22 @@ _NEEDED = "say what to submit: -f FILE, or a command after --, as in: dovetail s
 
 def command(
     run: Annotated[
-        list[str] | None, typer.Argument(metavar="-- COMMAND", help="One command to run, instead of files.")
+        list[str] | None, Argument(metavar="-- COMMAND", help="One command to run, instead of files.")
     ] = None,
-    file: Files = [],  # noqa: B006 - Typer wants the default itself and never changes it
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until all have ended; failure is exit code 1.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and plan; submit nothing.")] = False,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="Its name; made up if left out.")] = None,
-    namespace: Annotated[str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Its namespace.")] = None,
+    file: Files = [],  # noqa: B006 - the parser wants the default itself and never changes it
+    wait: Annotated[bool, Option("--wait", help="Wait until all have ended; failure is exit code 1.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Check and plan; submit nothing.")] = False,
+    name: Annotated[str | None, Option(metavar="NAME", help="Its name; made up if left out.")] = None,
+    namespace: Annotated[str | None, Option("--namespace", "-n", metavar="NAME", help="Its namespace.")] = None,
     cpu: Cpu = None,
     memory: Memory = None,
     disk: Disk = None,
     gpu: Gpu = None,
-    replicas: Annotated[int | None, typer.Option(metavar="N", help="How many tasks.")] = None,
-    priority: Annotated[str | None, typer.Option(metavar="WORD", help="critical, high, medium, low, batch.")] = None,
-    profile: Annotated[str | None, typer.Option(metavar="NAME", help="How to decide.")] = None,
-    retries: Annotated[int | None, typer.Option(metavar="N", help="Tries after a failure.")] = None,
-    env: Annotated[list[str] | None, typer.Option("--env", "-e", metavar="K=V", help="Set a variable.")] = None,
+    replicas: Annotated[int | None, Option(metavar="N", help="How many tasks.")] = None,
+    priority: Annotated[str | None, Option(metavar="WORD", help="critical, high, medium, low, batch.")] = None,
+    profile: Annotated[str | None, Option(metavar="NAME", help="How to decide.")] = None,
+    retries: Annotated[int | None, Option(metavar="N", help="Tries after a failure.")] = None,
+    env: Annotated[list[str] | None, Option("--env", "-e", metavar="K=V", help="Set a variable.")] = None,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
@@ -79,7 +80,7 @@ def command(
     unlucky = [row for row in rows if row["state"] != "succeeded"]
     if unlucky:
         say(f"its output: dovetail logs {unlucky[0]['id']}; its story: dovetail describe {unlucky[0]['id']}")
-        raise typer.Exit(ExitCode.FAILED)
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def _work(files: list[str], run: list[str], fields: dict[str, Any]) -> WorkToSubmit:
@@ -134,4 +135,4 @@ def plan_and_show(client: "Client", work: WorkToSubmit, output: Format, rehearsa
         plans = client.dry_run(work.workloads) if rehearsal else client.plan(work.workloads)
     show({"plans": plans}, output, lambda wide: render.decision.plan_list(plans, wide))
     if any(plan["unplaced"] for plan in plans):
-        raise typer.Exit(ExitCode.FAILED)
+        raise click.exceptions.Exit(ExitCode.FAILED)

@@ -3,10 +3,9 @@
 import time
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dovetail.cli import render
 from dovetail.cli.terminal.output import Format, Output, show, stdout
+from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Url, connect
 
 if TYPE_CHECKING:
@@ -20,9 +19,9 @@ _LINES_IN_A_PIPE = 40
 
 
 def command(
-    once: Annotated[bool, typer.Option("--once", help="Print one frame and exit, as in a pipe.")] = False,
+    once: Annotated[bool, Option("--once", help="Print one frame and exit, as in a pipe.")] = False,
     interval_s: Annotated[
-        float, typer.Option("--interval", "-i", metavar="SECONDS", min=0.2, max=3600, help="Refresh interval.")
+        float, Option("--interval", "-i", metavar="SECONDS", min=0.2, max=3600, help="Refresh interval.")
     ] = 2.0,
     output: Output = Format.TABLE,
     url: Url = None,

@@ -11,7 +11,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class SubsystemCommand:
-    """A command of `dovetail`: one line of help, and a reference to a function or a `typer.Typer`."""
+    """A command of `dovetail`: one line of help, and a reference to a function (`dovetail.cli.terminal.parameters`) or
+    a `click.Command`."""
 
     help: str
     command: str

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests.unit.kubernetes.manifests import node, pod
-from typer.testing import CliRunner
 
 from dovetail.cli.main import app as dovetail
 from dovetail.kubernetes.checking.check import CheckReport, check
