@@ -1,10 +1,8 @@
 """Answers as the API gives them, for the tests of rendering."""
 
-from io import StringIO
 from typing import Any
 
-from rich.console import Console, RenderableType
-
+from dovetail.cli.render.parts.text import Drawing
 from dovetail.responses.nodes import NodeRow
 from dovetail.responses.questions import DecisionExplanation, RankedNode
 from dovetail.responses.queues import QueueItem
@@ -13,11 +11,9 @@ from dovetail.responses.workloads import TaskRow, WorkloadDetail
 NOW = 1_700_000_000.0
 
 
-def drawn(view: RenderableType, width: int = 80) -> str:
+def drawn(view: Drawing, width: int = 80) -> str:
     """What a terminal of this width shows, without trailing blanks."""
-    console = Console(width=width, record=True, file=StringIO(), highlight=False, markup=False, emoji=False)
-    console.print(view)
-    return "\n".join(line.rstrip() for line in console.export_text().splitlines())
+    return "\n".join(line.plain.rstrip() for line in view.lines(width))
 
 
 def widest(text: str) -> int:

@@ -37,7 +37,7 @@ def test_a_span_has_the_two_figures_that_matter(seconds: float | None, shown: st
 
 @pytest.mark.parametrize("share", [-1.0, 0.0, 0.001, 0.5, 0.999, 1.0, 7.0])
 def test_a_bar_is_as_wide_as_asked_whatever_the_share(share: float) -> None:
-    assert len(bar(share, 10)) == 10
+    assert bar(share, 10).cells == 10
 
 
 def test_a_bar_of_almost_nothing_is_not_nothing() -> None:

@@ -9,8 +9,8 @@ from dovetail.cli.kubernetes.extender import extender
 from dovetail.cli.kubernetes.scheduler import scheduler
 from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.output import stderr
 from dovetail.cli.terminal.parameters import Argument, Option
+from dovetail.cli.terminal.screen import status_line
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.checking.check import AgreementCount, CheckReport
@@ -44,13 +44,13 @@ def check_file(
 
     report, unlike = CheckReport(), []
     try:
-        with stderr().status("no scenario yet") as line:
+        with status_line("no scenario yet") as tell:
             for scenario in islice(read_scenarios(file), limit):
                 for found in check(scenario, report):
                     unlike.append(found)
                     if not as_json:
                         click.echo(str(found))
-                line.update(f"{report.scenarios} scenarios, {len(unlike)} disagreements")
+                tell(f"{report.scenarios} scenarios, {len(unlike)} disagreements")
     except OSError as error:
         raise Failure(f"{file}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
     except BadScenario as error:

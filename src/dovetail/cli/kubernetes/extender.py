@@ -8,7 +8,7 @@ import click
 
 from dovetail.cli.kubernetes import options
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.output import stderr
+from dovetail.cli.terminal.output import say
 from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
@@ -106,4 +106,4 @@ async def _run(
             with listener:
                 await serve(found, listener, certificates)
         except asyncio.CancelledError:
-            stderr().print(f"stopped; {found.bind_verb.bound} pods were bound")
+            say(f"stopped; {found.bind_verb.bound} pods were bound")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dovetail.cli.kubernetes import options
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.output import stderr
+from dovetail.cli.terminal.output import say
 from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ async def _run(
             _listen(found, listen)
 
         async def lead() -> None:
-            stderr().print(f"decides for {', '.join(settings.names)} on {access.server}")
+            say(f"decides for {', '.join(settings.names)} on {access.server}")
             await found.run()
 
         options.stop_on_signals()  # the lease is given back before it goes
@@ -78,10 +78,10 @@ async def _run(
                 await lead()
             else:
                 namespace, _, name = lease.rpartition("/")
-                stderr().print(f"waits for the lease {namespace or 'kube-system'}/{name}")
+                say(f"waits for the lease {namespace or 'kube-system'}/{name}")
                 await Election(api, namespace or "kube-system", name, identity).run(lead)
         except asyncio.CancelledError:
-            stderr().print(f"stopped; {found.bound} pods were bound")
+            say(f"stopped; {found.bound} pods were bound")
         except LeadershipLost as error:
             raise Failure(f"{error}; another goes on", ExitCode.FAILED) from None
         except KubernetesApiError as error:
@@ -107,4 +107,4 @@ def _listen(found: "PodScheduler", where: str) -> None:
     except OSError as error:
         words = f"cannot listen on {where}: {error.strerror or error}; choose another with --listen"
         raise Failure(words, ExitCode.USAGE) from None
-    stderr().print(f"metrics on http://{f'[{host}]' if ':' in host else host}:{taken}/metrics")
+    say(f"metrics on http://{f'[{host}]' if ':' in host else host}:{taken}/metrics")

@@ -7,7 +7,7 @@ import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
-from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.output import Format, Output, show, warn
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, connect
 from dovetail.model.network.topology_format import TopologyFormat
@@ -75,7 +75,7 @@ def set_topology(
     if made["strangers"]:
         some = ", ".join(made["some_strangers"][:5])
         words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {some}"
-        stderr().print(words + ("" if made["strangers"] <= 5 else ", …"), style="yellow", soft_wrap=True)
+        warn(words + ("" if made["strangers"] <= 5 else ", …"), "yellow")
 
 
 @command.action("show")

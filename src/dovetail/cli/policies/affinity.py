@@ -9,7 +9,7 @@ from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.options import By
-from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.output import Format, Output, show, warn
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, Url, check_name, connect
 
@@ -48,7 +48,7 @@ def _rule(change: "Callable[[Client], Callable[..., ChangedAffinity]]", required
             made = change(client)(service, nodes, required=required, namespace=namespace, by=by)
         show(made, output, lambda wide: render.policies.changed_affinity(made, wide))
         for warning in made["warnings"]:
-            stderr().print(f"note: {warning}", style="yellow", soft_wrap=True)
+            warn(f"note: {warning}", "yellow")
 
     return changed
 

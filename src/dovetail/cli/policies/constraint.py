@@ -9,7 +9,7 @@ from dovetail.cli import render
 from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import SUFFIXES, read_file
-from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.output import Format, Output, show, warn
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, Url, connect
 
@@ -41,7 +41,7 @@ def check(
     if found["ok"] or output.is_data:
         show(found, output, lambda _: render.policies.checked(found))
     else:
-        stderr().print(render.policies.mistake(found), soft_wrap=True)
+        warn(render.policies.mistake(found))
     if not found["ok"]:
         raise click.exceptions.Exit(ExitCode.USAGE)
     if not found["nodes"]["satisfying"]:

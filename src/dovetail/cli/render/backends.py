@@ -1,21 +1,23 @@
 """Backends as a list, and one with everything that is known of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.render.parts.table import TableColumn, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age, moment
-from dovetail.responses.backends import BackendDetail, BackendRow
-from dovetail.responses.system import HistoryRow
+
+if TYPE_CHECKING:
+    from dovetail.responses.backends import BackendDetail, BackendRow
+    from dovetail.responses.system import HistoryRow
 
 _STATES = {"closed": "in use", "open": "left alone", "half-open": "being tried"}
 _FACT = 14
 
 
-def backend_list(rows: Sequence[BackendRow], now: float, wide: bool = False) -> RenderableType:
+def backend_list(rows: Sequence[BackendRow], now: float, wide: bool = False) -> Drawing:
     columns: list[TableColumn[BackendRow]] = [
         TableColumn("BACKEND", lambda row: row["name"], shrinks=True),
         TableColumn("KIND", lambda row: row["kind"]),
@@ -31,11 +33,11 @@ def backend_list(rows: Sequence[BackendRow], now: float, wide: bool = False) -> 
         TableColumn("CAN", lambda row: ", ".join(row["capabilities"]), wide=True),
     ]
     problems = [Text(f"{row['name']}: {row['problem']}") for row in rows if row["problem"]]
-    return Group(table(columns, rows, wide), *([Text()] if problems else []), *problems)
+    return Stack(table(columns, rows, wide), *([Text()] if problems else []), *problems)
 
 
-def one_backend(row: BackendDetail, now: float) -> RenderableType:
-    return Group(*(Text.assemble((f"{name:<{_FACT}}", "bold"), value) for name, value in _facts(row, now)))
+def one_backend(row: BackendDetail, now: float) -> Drawing:
+    return Stack(*(Text.assemble((f"{name:<{_FACT}}", "bold"), value) for name, value in _facts(row, now)))
 
 
 def _facts(row: BackendDetail, now: float) -> Iterator[tuple[str, str]]:
@@ -57,7 +59,7 @@ def _facts(row: BackendDetail, now: float) -> Iterator[tuple[str, str]]:
         yield "setting", f"{name}: {value}"
 
 
-def backend_history(name: str, rows: Sequence[HistoryRow], now: float, wide: bool = False) -> RenderableType:
+def backend_history(name: str, rows: Sequence[HistoryRow], now: float, wide: bool = False) -> Drawing:
     if not rows:
         return Text(f"nothing is remembered of a backend {name}: it stands in the settings, or never was")
     columns: list[TableColumn[HistoryRow]] = [

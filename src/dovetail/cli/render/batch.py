@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from dovetail.cli.render.parts.table import Header, Listing, grid, marked
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span
 from dovetail.simulate.comparison import BatchRun, yardstick
 
 
-def comparison(runs: Sequence[BatchRun], headline: str, wide: bool = False) -> RenderableType:
-    parts: list[RenderableType] = [Text(headline), Text(""), _figures(runs, wide)]
+def comparison(runs: Sequence[BatchRun], headline: str, wide: bool = False) -> Drawing:
+    parts: list[Drawing] = [Text(headline), Text(""), _figures(runs, wide)]
     if any(run.predictions is not None for run in runs):
         parts += [Text(""), _predictions(runs)]
-    return Group(*parts)
+    return Stack(*parts)
 
 
 def _figures(runs: Sequence[BatchRun], wide: bool) -> Listing:

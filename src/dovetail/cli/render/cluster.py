@@ -1,21 +1,24 @@
 """The whole cluster on one screen: what `top` shows."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.nodes import node_table
 from dovetail.cli.render.parts.bars import bar
 from dovetail.cli.render.parts.state import tally
 from dovetail.cli.render.parts.table import Header, Listing, grid
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span
 from dovetail.cli.render.queues import queue_table
 from dovetail.client.amounts import shown
 from dovetail.model.text.listing import count
-from dovetail.responses.nodes import NodeRow, ResourceUse
-from dovetail.responses.queues import QueueItem
-from dovetail.responses.system import ClusterSummary
+
+if TYPE_CHECKING:
+    from dovetail.responses.nodes import NodeRow, ResourceUse
+    from dovetail.responses.queues import QueueItem
+    from dovetail.responses.system import ClusterSummary
 
 _FIRST = ("cpu", "memory", "gpu", "disk", "slots")
 _LINES_AROUND = 9  # summary, titles, headers and the blank lines between
@@ -29,14 +32,14 @@ def cluster_frame(
     now: float,
     wide: bool = False,
     trouble: str = "",
-) -> RenderableType:
+) -> Drawing:
     """`lines` is the height of the screen: nodes and queue share what the summary leaves. `trouble`: why this is not
     the present state."""
     bars = _use_bars(summary["resources"])
     left = max(6, lines - len(bars.rows) - _LINES_AROUND)
     waiting = min(len(queue), left // 2)
     busiest = sorted(nodes, key=lambda row: (-row["load"], row["name"]))[: left - waiting]
-    parts: list[RenderableType] = [Text(f"as it was last; {trouble}", style="red")] if trouble else []
+    parts: list[Drawing] = [Text(f"as it was last; {trouble}", style="red")] if trouble else []
     parts += [_summary(summary), bars]
     if busiest:
         which = f"the busiest {len(busiest)} of {len(nodes)} nodes" if len(busiest) < len(nodes) else "nodes"
@@ -44,7 +47,7 @@ def cluster_frame(
     if waiting:
         which = f"the first {waiting} of {len(queue)} in the queue" if waiting < len(queue) else "in the queue"
         parts += [Text(f"\n{which}", style="dim"), queue_table(queue[:waiting], now, wide)]
-    return Group(*parts)
+    return Stack(*parts)
 
 
 def _summary(summary: ClusterSummary) -> Text:

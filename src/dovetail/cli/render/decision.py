@@ -1,27 +1,30 @@
 """The answers of explain, why-not, plan and capacity: the sentence first, then the details."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, nan
-
-from rich.console import Group, RenderableType
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import bar, height
 from dovetail.cli.render.parts.table import Header, Listing, TableColumn, grid, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import clock, span, starts_about
 from dovetail.model.text.listing import count
-from dovetail.responses.questions import (
-    CapacityAnswer,
-    DecisionExplanation,
-    ExplainAnswer,
-    PlacementBlockers,
-    PlanAnswer,
-    RankedNode,
-    ResourceShortage,
-    VictimRow,
-    WhyNotAnswer,
-)
+
+if TYPE_CHECKING:
+    from dovetail.responses.questions import (
+        CapacityAnswer,
+        DecisionExplanation,
+        ExplainAnswer,
+        PlacementBlockers,
+        PlanAnswer,
+        RankedNode,
+        ResourceShortage,
+        VictimRow,
+        WhyNotAnswer,
+    )
 
 MOST_NODES = 20
 FUNNEL_WIDTH = 28
@@ -46,9 +49,9 @@ def looked_at_nodes(explanation: DecisionExplanation) -> bool:
     return explanation["outcome"] != "over_quota"
 
 
-def explanation_view(explanation: DecisionExplanation, chosen: str | None = None, wide: bool = False) -> RenderableType:
+def explanation_view(explanation: DecisionExplanation, chosen: str | None = None, wide: bool = False) -> Drawing:
     """The funnel, then the points of the best nodes or, when nothing fits, what is short."""
-    parts: list[RenderableType] = [funnel(explanation, chosen)]
+    parts: list[Drawing] = [funnel(explanation, chosen)]
     if explanation["best"] and explanation["weights"]:
         title = f"\npoints by profile {explanation['profile']}, 0 to 1 each, and the weighted total"
         parts += [Text(title, style="dim"), score_table(explanation, chosen, wide=wide)]
@@ -59,10 +62,10 @@ def explanation_view(explanation: DecisionExplanation, chosen: str | None = None
         words = "moving other work away could free enough capacity" if helps else "no node is large enough when empty"
         parts.append(Text(words))
     parts += [Text(f"note: {note}") for note in explanation["notes"]]
-    return Group(*parts)
+    return Stack(*parts)
 
 
-def funnel(explanation: DecisionExplanation, chosen: str | None = None) -> RenderableType:
+def funnel(explanation: DecisionExplanation, chosen: str | None = None) -> Drawing:
     """Narrowing bars: how many nodes each filter left. Filters that refused no node are named in one line."""
     nodes = explanation["nodes"]
     lines: list[list[object]] = [[nodes, "nodes", bar(1.0 if nodes else 0.0, FUNNEL_WIDTH), ""]]
@@ -81,7 +84,7 @@ def funnel(explanation: DecisionExplanation, chosen: str | None = None) -> Rende
     if chosen is not None:
         lines.append([1, "chosen", bar(1 / max(1, nodes), FUNNEL_WIDTH, style="green"), Text(chosen, style="bold")])
     steps = grid((Header(right=True), Header(), Header(), Header(shrinks=True)), lines)
-    return Group(steps, Text(f"refused no node: {', '.join(idle)}", style="dim")) if idle and nodes else steps
+    return Stack(steps, Text(f"refused no node: {', '.join(idle)}", style="dim")) if idle and nodes else steps
 
 
 # --- scores ------------------------------------------------------------------------------------------------------
@@ -129,9 +132,9 @@ def _points(points: float | None) -> Text:
 # --- the answers -------------------------------------------------------------------------------------------------
 
 
-def explain_view(answer: ExplainAnswer, now_s: float, wide: bool = False) -> RenderableType:
+def explain_view(answer: ExplainAnswer, now_s: float, wide: bool = False) -> Drawing:
     """The answer of `explain`: for pending work what is true now, otherwise the stored decision."""
-    parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
+    parts: list[Drawing] = [Text(answer["answer"], style="bold")]
     if start := starts_about(answer, now_s, rest=answer["workload"]["active"] > 0):
         parts.append(Text(start))
     parts += _blockers(answer, now_s)
@@ -140,10 +143,10 @@ def explain_view(answer: ExplainAnswer, now_s: float, wide: bool = False) -> Ren
         parts += [Text(""), explanation_view(now, wide=wide)]
     elif decision and looked_at_nodes(decision["explanation"]):
         parts += [Text(""), explanation_view(decision["explanation"], decision["node"], wide)]
-    return Group(*parts)
+    return Stack(*parts)
 
 
-def _blockers(answer: PlacementBlockers, now_s: float | None = None) -> Iterator[RenderableType]:
+def _blockers(answer: PlacementBlockers, now_s: float | None = None) -> Iterator[Drawing]:
     """Requirements that no node satisfies together, and what would help. Nothing where nothing blocks the work, or
     where an older server does not say. With `now_s`, times are shown as times of day."""
     core, suggestions = answer.get("core") or [], answer.get("suggestions") or []
@@ -162,8 +165,8 @@ def _blockers(answer: PlacementBlockers, now_s: float | None = None) -> Iterator
         yield line
 
 
-def why_not_view(answer: WhyNotAnswer, wide: bool = False) -> RenderableType:
-    parts: list[RenderableType] = [Text(answer["answer"], style="bold")]
+def why_not_view(answer: WhyNotAnswer, wide: bool = False) -> Drawing:
+    parts: list[Drawing] = [Text(answer["answer"], style="bold")]
     if answer["refused"]:
         headers = (Header("FILTER"), Header("SAYS", folds=True), Header("MOVING WORK AWAY"))
         rows = [
@@ -176,10 +179,10 @@ def why_not_view(answer: WhyNotAnswer, wide: bool = False) -> RenderableType:
             Text(f"\nrank {answer['rank']} of {count(answer['feasible'], 'node')} that could take it", style="dim"),
             _against_the_best(answer, wide),
         ]
-    return Group(*parts)
+    return Stack(*parts)
 
 
-def _against_the_best(answer: WhyNotAnswer, wide: bool) -> RenderableType:
+def _against_the_best(answer: WhyNotAnswer, wide: bool) -> Drawing:
     """The few best nodes, and this one marked below them if it is not among them."""
     lines = list(answer["best"][:5])
     if all(line["node"] != answer["node"] for line in lines):
@@ -190,17 +193,17 @@ def _against_the_best(answer: WhyNotAnswer, wide: bool) -> RenderableType:
     return _candidates(lines, weights, answer["node"], wide)
 
 
-def plan_list(plans: Sequence[PlanAnswer], wide: bool = False) -> RenderableType:
-    parts: list[RenderableType] = []
+def plan_list(plans: Sequence[PlanAnswer], wide: bool = False) -> Drawing:
+    parts: list[Drawing] = []
     for plan in plans:
         parts += [Text(""), plan_view(plan, wide)] if parts else [plan_view(plan, wide)]
-    return Group(*parts)
+    return Stack(*parts)
 
 
-def plan_view(plan: PlanAnswer, wide: bool = False) -> RenderableType:
+def plan_view(plan: PlanAnswer, wide: bool = False) -> Drawing:
     """The plan of one workload: where its tasks go, how the first was placed, and why the rest do not fit."""
     tasks = plan["tasks"]
-    parts: list[RenderableType] = [Text(plan["answer"], style="bold")]
+    parts: list[Drawing] = [Text(plan["answer"], style="bold")]
     if displaced := plan.get("displaces"):
         victims = displaced["victims"]
         shown = victims if wide else victims[:MOST_NODES]
@@ -223,11 +226,11 @@ def plan_view(plan: PlanAnswer, wide: bool = False) -> RenderableType:
                 Text(f"\nhow replica {task['replica']} was decided", style="dim"),
                 explanation_view(task["explanation"], task["node"], wide),
             ]
-    return Group(*parts)
+    return Stack(*parts)
 
 
-def capacity_view(answer: CapacityAnswer, wide: bool = False) -> RenderableType:
-    parts: list[RenderableType] = [Text(answer["answer"], style="bold"), Text("")]
+def capacity_view(answer: CapacityAnswer, wide: bool = False) -> Drawing:
+    parts: list[Drawing] = [Text(answer["answer"], style="bold"), Text("")]
     nodes = answer["by_node"]
     if nodes:
         shown = nodes if wide else nodes[:MOST_NODES]
@@ -236,7 +239,7 @@ def capacity_view(answer: CapacityAnswer, wide: bool = False) -> RenderableType:
         parts += _more(len(nodes) - len(shown), "more node")
     else:
         parts.append(explanation_view(answer["explanation"], wide=wide))
-    return Group(*parts)
+    return Stack(*parts)
 
 
 def _more(number: int, word: str) -> list[Text]:

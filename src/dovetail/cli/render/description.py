@@ -1,21 +1,23 @@
 """One workload on one page: definition, timeline, tasks, latest decision, history."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Sequence
-from typing import Any
-
-from rich.console import Group, RenderableType
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.render.decision import explanation_view, looked_at_nodes
 from dovetail.cli.render.parts.state import state
 from dovetail.cli.render.parts.table import TableColumn, joined, pairs, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import moment, span, starts_about
 from dovetail.cli.render.workloads import task_list
 from dovetail.model.text.listing import count
-from dovetail.responses.questions import DecisionRow
-from dovetail.responses.system import HistoryRow
-from dovetail.responses.workloads import TaskRow, WorkloadDetail, WorkloadRow
+
+if TYPE_CHECKING:
+    from dovetail.responses.questions import DecisionRow
+    from dovetail.responses.system import HistoryRow
+    from dovetail.responses.workloads import TaskRow, WorkloadDetail, WorkloadRow
 
 MOST_HISTORY = 15
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -28,9 +30,9 @@ def description(
     history: Sequence[HistoryRow],
     now: float,
     wide: bool = False,
-) -> RenderableType:
+) -> Drawing:
     head = Text.assemble((f"{workload['namespace']}/{workload['name']} ", "bold"), state(workload["state"]))
-    parts: list[RenderableType] = [head]
+    parts: list[Drawing] = [head]
     if workload["message"]:
         parts.append(Text(workload["message"]))
     if start := starts_about(workload, now, rest=workload["active"] > 0):
@@ -50,7 +52,7 @@ def description(
         parts.append(explanation_view(latest["explanation"], latest["node"], wide))
     if history:
         parts += [_title("history"), _history(history, workload["submitted_at"], wide)]
-    return Group(*parts)
+    return Stack(*parts)
 
 
 def _title(words: str) -> Text:
@@ -128,7 +130,7 @@ def _amounts(values: dict[str, Any] | None, between: str = " ") -> str:
     return joined({name: value for name, value in (values or {}).items() if value not in (None, 0, "0")}, between)
 
 
-def _history(rows: Sequence[HistoryRow], since: float, wide: bool) -> RenderableType:
+def _history(rows: Sequence[HistoryRow], since: float, wide: bool) -> Drawing:
     columns: list[TableColumn[HistoryRow]] = [
         TableColumn("AFTER", lambda row: span(row["at"] - since), right=True),
         TableColumn("WHAT", lambda row: row["kind"]),
@@ -139,4 +141,4 @@ def _history(rows: Sequence[HistoryRow], since: float, wide: bool) -> Renderable
     found = table(columns, shown, wide)
     if len(shown) == len(rows):
         return found
-    return Group(Text(f"the last {len(shown)} of {len(rows)} lines; -o wide shows all", style="dim"), found)
+    return Stack(Text(f"the last {len(shown)} of {len(rows)} lines; -o wide shows all", style="dim"), found)

@@ -1,15 +1,18 @@
 """Fragmentation for people: a line for the cluster, the worst domains of each level, and what typical work finds."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import groupby
-
-from rich.console import Group, RenderableType
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import bar, gauge
 from dovetail.cli.render.parts.table import TableColumn, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.model.text.listing import count
-from dovetail.responses.questions import FragmentationReport, FragmentedDomain, TypicalTask
+
+if TYPE_CHECKING:
+    from dovetail.responses.questions import FragmentationReport, FragmentedDomain, TypicalTask
 
 WORST_DOMAINS = 5  # of a level; all when wide
 FIRST_ASKS = 10
@@ -31,15 +34,15 @@ _ASKS: list[TableColumn[TypicalTask]] = [
 ]
 
 
-def fragmentation_report(found: FragmentationReport, wide: bool = False) -> RenderableType:
+def fragmentation_report(found: FragmentationReport, wide: bool = False) -> Drawing:
     whole = found["cluster"]
     if not whole["gpus"]:
         return Text("no node that takes work has GPUs")
-    parts: list[RenderableType] = [_summary(found), table(_DOMAINS, [whole, *_shown(found["domains"], wide)])]
+    parts: list[Drawing] = [_summary(found), table(_DOMAINS, [whole, *_shown(found["domains"], wide)])]
     if found["typical"]:
         asks = found["typical"] if wide else found["typical"][:FIRST_ASKS]
         parts += [Text(_title(found, wide), style="dim"), table(_ASKS, asks)]
-    return Group(*parts)
+    return Stack(*parts)
 
 
 def _summary(found: FragmentationReport) -> Text:

@@ -1,34 +1,37 @@
 """Nodes as a table with bars of use, and the tasks of one node."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
-
-from rich.console import Group, RenderableType
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state, tally
 from dovetail.cli.render.parts.table import Listing, TableColumn, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age
 from dovetail.client.amounts import shown
 from dovetail.model.text.listing import count
-from dovetail.responses.nodes import NodeRow, NodeTask
+
+if TYPE_CHECKING:
+    from dovetail.responses.nodes import NodeRow, NodeTask
 
 _RESOURCES = ("cpu", "memory", "gpu", "disk")
 _ONLY_WIDE = ("disk",)
 MOST_TROUBLES = 5
 
 
-def node_list(rows: Sequence[NodeRow], wide: bool = False) -> RenderableType:
+def node_list(rows: Sequence[NodeRow], wide: bool = False) -> Drawing:
     if not rows:
         return Text("no nodes; register one (dovetail nodes register -f FILE) or configure a backend")
     found = Counter(row["status"] for row in rows)
     tasks = count(sum(row["tasks"] for row in rows), "task")
     head = Text(f"{count(len(rows), 'node')}: {tally(found)}; {tasks} there")
-    return Group(head, node_table(rows, wide), *([] if wide else _troubles(rows)))
+    return Stack(head, node_table(rows, wide), *([] if wide else _troubles(rows)))
 
 
-def _troubles(rows: Sequence[NodeRow]) -> list[RenderableType]:
+def _troubles(rows: Sequence[NodeRow]) -> list[Drawing]:
     """Why nodes are in quarantine, which an operator should look into."""
     told = [f"{row['name']}: {row['reason']}" for row in rows if row["status"] == "quarantined"]
     if len(told) > MOST_TROUBLES:
@@ -74,10 +77,10 @@ def _use(row: NodeRow, name: str, wide: bool) -> Text:
     return found
 
 
-def one_node(words: str, tasks: Sequence[NodeTask], now: float) -> RenderableType:
+def one_node(words: str, tasks: Sequence[NodeTask], now: float) -> Drawing:
     """A node described in text, and its tasks."""
     described = Text(words.rstrip("\n"))
-    return Group(described, Text(""), _tasks(tasks, now)) if tasks else described
+    return Stack(described, Text(""), _tasks(tasks, now)) if tasks else described
 
 
 def _tasks(rows: Sequence[NodeTask], now: float) -> Listing:

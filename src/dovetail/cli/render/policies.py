@@ -1,24 +1,27 @@
 """Policies, their versions and violations; the node affinity of services; and the check of an expression."""
 
-from collections.abc import Iterable, Sequence
+from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.table import Header, TableColumn, grid, pairs, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age, moment
 from dovetail.model.text.listing import count
-from dovetail.responses.policies import (
-    ChangedAffinity,
-    ChangedPolicy,
-    CheckedConstraint,
-    ConstraintInForce,
-    PolicyAttachments,
-    PolicyDetail,
-    PolicyVersion,
-    ServiceAffinityRow,
-    ViolationRow,
-)
+
+if TYPE_CHECKING:
+    from dovetail.responses.policies import (
+        ChangedAffinity,
+        ChangedPolicy,
+        CheckedConstraint,
+        ConstraintInForce,
+        PolicyAttachments,
+        PolicyDetail,
+        PolicyVersion,
+        ServiceAffinityRow,
+        ViolationRow,
+    )
 
 _VIOLATIONS: list[TableColumn[ViolationRow]] = [
     TableColumn("TASK", lambda row: f"{row['namespace']}/{row['name']}.{row['replica']}", shrinks=True),
@@ -28,7 +31,7 @@ _VIOLATIONS: list[TableColumn[ViolationRow]] = [
 _FACT = 10
 
 
-def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> RenderableType:
+def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> Drawing:
     if not rows:
         return Text("no policies; make one with dovetail policy set")
     columns: list[TableColumn[PolicyDetail]] = [
@@ -42,10 +45,10 @@ def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> RenderableT
         ),
         TableColumn("DESCRIPTION", lambda row: row["description"], wide=True),
     ]
-    return Group(Text(count(len(rows), "policy", "policies")), table(columns, rows, wide))
+    return Stack(Text(count(len(rows), "policy", "policies")), table(columns, rows, wide))
 
 
-def one_policy(row: PolicyDetail, now: float) -> RenderableType:
+def one_policy(row: PolicyDetail, now: float) -> Drawing:
     """Line by line, then each constraint as it counts now."""
     facts = [
         ("Policy", f"{row['name']}, version {row['version']}, set {age(row['set_at'], now)} ago"),
@@ -54,12 +57,12 @@ def one_policy(row: PolicyDetail, now: float) -> RenderableType:
         ("Workloads", f"{row['workloads']} unfinished"),
         *_others(row),
     ]
-    parts: list[RenderableType] = [pairs(facts, _FACT)]
+    parts: list[Drawing] = [pairs(facts, _FACT)]
     for one in row["in_force"]:
         name = f"  ({one['name']})" if one["name"] else ""
         line = Text(f"{one['asked']}  {_one_line(one['expression'])}{name}")
         parts += [Text(""), line, pairs(_counting(one, now), _FACT)]
-    return Group(*parts)
+    return Stack(*parts)
 
 
 def _others(row: PolicyDetail) -> Iterable[tuple[str, str]]:
@@ -90,19 +93,19 @@ def _demand(one: ConstraintInForce) -> str:
     return f"{one['demand']} with weight {one['weight']:g}{insisted}"
 
 
-def one_version(row: PolicyVersion, now: float) -> RenderableType:
+def one_version(row: PolicyVersion, now: float) -> Drawing:
     import yaml
 
     by = f" by {row['author']}" if row["author"] else ""
     what = "removed" if row["removed"] else "set"
     head = f"{row['name']}, version {row['version']}, {what} {moment(row['at'], now)}{by}"
-    lines: list[RenderableType] = [pairs([("Policy", head), ("Note", row["note"])], _FACT)]
+    lines: list[Drawing] = [pairs([("Policy", head), ("Note", row["note"])], _FACT)]
     if row["definition"] is not None:
         lines += [Text(""), Text(yaml.safe_dump(row["definition"], sort_keys=False, allow_unicode=True).rstrip())]
-    return Group(*lines)
+    return Stack(*lines)
 
 
-def version_list(rows: Sequence[PolicyVersion], now: float, wide: bool = False) -> RenderableType:
+def version_list(rows: Sequence[PolicyVersion], now: float, wide: bool = False) -> Drawing:
     oldest = min(row["version"] for row in rows)
 
     def change(row: PolicyVersion) -> str:
@@ -115,31 +118,31 @@ def version_list(rows: Sequence[PolicyVersion], now: float, wide: bool = False) 
         TableColumn("CHANGED", change, shrinks=True),
         TableColumn("NOTE", lambda row: row["note"] or "-", shrinks=True),
     ]
-    return Group(Text(f"{rows[0]['name']}: {count(len(rows), 'version')}"), table(columns, rows, wide))
+    return Stack(Text(f"{rows[0]['name']}: {count(len(rows), 'version')}"), table(columns, rows, wide))
 
 
-def changed_policies(rows: Sequence[ChangedPolicy], wide: bool = False) -> RenderableType:
-    parts: list[RenderableType] = []
+def changed_policies(rows: Sequence[ChangedPolicy], wide: bool = False) -> Drawing:
+    parts: list[Drawing] = []
     for row in rows:
         if not row["changed"]:
             parts.append(Text(f"policy {row['name']} is like that already: version {row['version']}"))
         else:
             parts.append(Text(f"policy {row['name']}: version {row['version']}{_looked_at(row['reconsidered'])}"))
         parts += _against(row["violations"], row["violating"], wide)
-    return Group(*parts)
+    return Stack(*parts)
 
 
-def changed_affinity(row: ChangedAffinity, wide: bool = False) -> RenderableType:
+def changed_affinity(row: ChangedAffinity, wide: bool = False) -> Drawing:
     is_new = "" if row["changed"] else " already"
     head = f"{row['namespace']}/{row['service']} {_rule(row)} {', '.join(row['nodes'])}{is_new}"
-    return Group(Text(f"{head}{_looked_at(row['reconsidered'])}"), *_against(row["violations"], row["violating"], wide))
+    return Stack(Text(f"{head}{_looked_at(row['reconsidered'])}"), *_against(row["violations"], row["violating"], wide))
 
 
 def _looked_at(reconsidered: int) -> str:
     return f"; {count(reconsidered, 'waiting workload')} looked at again" if reconsidered else ""
 
 
-def _against(rows: Sequence[ViolationRow], number: int, wide: bool) -> list[RenderableType]:
+def _against(rows: Sequence[ViolationRow], number: int, wide: bool) -> list[Drawing]:
     if not number:
         return []
     head = f"{count(number, 'task runs', 'tasks run')} against it, and will go on running:"
@@ -147,13 +150,13 @@ def _against(rows: Sequence[ViolationRow], number: int, wide: bool) -> list[Rend
     return [Text(head, style="yellow"), table(_VIOLATIONS, rows, wide), *more]
 
 
-def violation_list(rows: Sequence[ViolationRow], wide: bool = False) -> RenderableType:
+def violation_list(rows: Sequence[ViolationRow], wide: bool = False) -> Drawing:
     if not rows:
         return Text("nothing runs against it")
-    return Group(Text(f"{count(len(rows), 'task runs', 'tasks run')} against it"), table(_VIOLATIONS, rows, wide))
+    return Stack(Text(f"{count(len(rows), 'task runs', 'tasks run')} against it"), table(_VIOLATIONS, rows, wide))
 
 
-def affinity_list(rows: Sequence[ServiceAffinityRow], wide: bool = False) -> RenderableType:
+def affinity_list(rows: Sequence[ServiceAffinityRow], wide: bool = False) -> Drawing:
     if not rows:
         return Text("no service has an affinity; give it one with dovetail affinity set")
     columns: list[TableColumn[ServiceAffinityRow]] = [
@@ -163,7 +166,7 @@ def affinity_list(rows: Sequence[ServiceAffinityRow], wide: bool = False) -> Ren
         TableColumn("WORKLOADS", lambda row: row["workloads"], right=True),
         TableColumn("POLICY", lambda row: row["policy"], wide=True),
     ]
-    return Group(Text(count(len(rows), "rule")), table(columns, rows, wide))
+    return Stack(Text(count(len(rows), "rule")), table(columns, rows, wide))
 
 
 def _rule(row: ServiceAffinityRow) -> str:
@@ -194,7 +197,7 @@ def _one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in " ".join(text.split()))
 
 
-def checked(found: CheckedConstraint) -> RenderableType:
+def checked(found: CheckedConstraint) -> Drawing:
     """How many nodes satisfy an expression, and some that do not."""
     nodes = found["nodes"]
     number, of = nodes["satisfying"], nodes["of"]
@@ -204,7 +207,7 @@ def checked(found: CheckedConstraint) -> RenderableType:
     more = of - number - len(nodes["failing"])
     rows = [(row["node"], row["why"]) for row in nodes["failing"]]
     tail = [Text(f"and {more} more", style="dim")] if more else []
-    return Group(head, grid((Header("NODE"), Header("WHY NOT", folds=True)), rows), *tail)
+    return Stack(head, grid((Header("NODE"), Header("WHY NOT", folds=True)), rows), *tail)
 
 
 def mistake(found: CheckedConstraint) -> Text:

@@ -1,11 +1,15 @@
 """Profiles with their weights, and the schedulers that use them."""
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.table import TableColumn, joined, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.model.text.listing import count
-from dovetail.responses.system import ProfileRow, Profiles, SchedulerRow
+
+if TYPE_CHECKING:
+    from dovetail.responses.system import ProfileRow, Profiles, SchedulerRow
 
 _PROFILES: list[TableColumn[ProfileRow]] = [
     TableColumn("", lambda row: "▶" if row["default"] else ""),
@@ -23,11 +27,11 @@ _SCHEDULERS: list[TableColumn[SchedulerRow]] = [
 ]
 
 
-def profile_list(answer: Profiles, wide: bool = False) -> RenderableType:
+def profile_list(answer: Profiles, wide: bool = False) -> Drawing:
     profiles = answer["profiles"]
     head = f"{count(len(profiles), 'profile')}, {answer['default']} unless a workload says otherwise"
     schedulers = table(_SCHEDULERS, answer["schedulers"], wide)
-    return Group(Text(head), table(_PROFILES, profiles, wide), Text(""), schedulers)
+    return Stack(Text(head), table(_PROFILES, profiles, wide), Text(""), schedulers)
 
 
 def _weights(row: ProfileRow) -> str:

@@ -4,17 +4,20 @@ A bar is as long as the queue's maximum, or as the cluster where it has none: `â
 borrowed, `â”‚` marks where the guarantee ends.
 """
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import ACCENT
 from dovetail.cli.render.parts.table import Listing, TableColumn, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span, starts_in
 from dovetail.client.amounts import shown
 from dovetail.model.text.listing import count
-from dovetail.responses.queues import LoanPart, LoanRow, QueueItem, QueueResource, QueueRow, QueuesAnswer, TenantRow
+
+if TYPE_CHECKING:
+    from dovetail.responses.queues import LoanPart, LoanRow, QueueItem, QueueResource, QueueRow, QueuesAnswer, TenantRow
 
 WIDTH = 16
 _NAMED = 3
@@ -26,13 +29,13 @@ _TENANTS: list[TableColumn[TenantRow]] = [
 ]
 
 
-def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False) -> RenderableType:
+def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Drawing:
     if not rows:
         return Text("nothing waits")
     tasks = sum(row["pending"] for row in rows)
     longest = max(row["waited_s"] for row in rows)
     head = f"{count(len(rows), 'workload')} with {count(tasks, 'task')} waiting, the longest for {span(longest)}"
-    return Group(Text(head), queue_table(rows, now, wide))
+    return Stack(Text(head), queue_table(rows, now, wide))
 
 
 def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Listing:
@@ -65,10 +68,10 @@ def _priority(row: QueueItem, wide: bool) -> str:
 # --- the tree ----------------------------------------------------------------------------------------------------
 
 
-def queue_tree(answer: QueuesAnswer, wide: bool = False) -> RenderableType:
+def queue_tree(answer: QueuesAnswer, wide: bool = False) -> Drawing:
     rows = answer["queues"]
     waiting = sum(row["waiting"] for row in rows if row["depth"] == 1)
-    parts: list[RenderableType] = [Text(f"{count(len(rows), 'queue')}, {count(waiting, 'workload')} waiting")]
+    parts: list[Drawing] = [Text(f"{count(len(rows), 'queue')}, {count(waiting, 'workload')} waiting")]
     columns: list[TableColumn[QueueRow]] = [
         TableColumn(
             "QUEUE", lambda row: Text("  " * (row["depth"] - 1) + row["name"])
@@ -88,7 +91,7 @@ def queue_tree(answer: QueuesAnswer, wide: bool = False) -> RenderableType:
     if answer["tenants"]:
         words = f"\ntenants (by {answer['fair_between']}): what each holds, against its fair part by weight"
         parts += [Text(words, style="dim"), table(_TENANTS, answer["tenants"], wide)]
-    return Group(*parts)
+    return Stack(*parts)
 
 
 def _held(row: QueueRow, dominant: bool) -> str:

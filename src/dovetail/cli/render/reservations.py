@@ -1,19 +1,22 @@
 """Reservations as a table, and one of them in full."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.table import TableColumn, joined, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import moment, span
 from dovetail.model.text.listing import count
-from dovetail.responses.queues import ReservationRow
+
+if TYPE_CHECKING:
+    from dovetail.responses.queues import ReservationRow
 
 _NODES_SHOWN = 20
 
 
-def reservation_list(rows: Sequence[ReservationRow], now: float, wide: bool = False) -> RenderableType:
+def reservation_list(rows: Sequence[ReservationRow], now: float, wide: bool = False) -> Drawing:
     if not rows:
         return Text("nothing is reserved")
     columns: list[TableColumn[ReservationRow]] = [
@@ -28,10 +31,10 @@ def reservation_list(rows: Sequence[ReservationRow], now: float, wide: bool = Fa
         TableColumn("ENDS AT", lambda row: moment(row["until"], now), wide=True),
         TableColumn("HOLDER", lambda row: row["holder"], wide=True),
     ]
-    return Group(Text(count(len(rows), "reservation")), table(columns, rows, wide))
+    return Stack(Text(count(len(rows), "reservation")), table(columns, rows, wide))
 
 
-def one_reservation(row: ReservationRow, now: float) -> RenderableType:
+def one_reservation(row: ReservationRow, now: float) -> Drawing:
     """Line by line, then its nodes."""
     facts = [
         ("Reservation", str(row["id"])),
@@ -52,7 +55,7 @@ def one_reservation(row: ReservationRow, now: float) -> RenderableType:
     ]
     if len(names) > _NODES_SHOWN:
         lines.append(Text(f"{'':<13}and {len(names) - _NODES_SHOWN} more"))
-    return Group(*lines)
+    return Stack(*lines)
 
 
 def _nodes(row: ReservationRow) -> str:

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from dovetail.cli.render.parts.bars import ACCENT, height
 from dovetail.cli.render.parts.state import tally
 from dovetail.cli.render.parts.table import Better, Header, Listing, TableColumn, grid, marked, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span
 from dovetail.model.text.listing import count
 from dovetail.simulate.ledger import SimulationLedger
@@ -35,16 +33,16 @@ class SimulationRun(NamedTuple):
     outcome: SimulationOutcome
 
 
-def simulation(runs: Sequence[SimulationRun], wide: bool = False) -> RenderableType:
+def simulation(runs: Sequence[SimulationRun], wide: bool = False) -> Drawing:
     return _one(runs[0], wide) if len(runs) == 1 else _side_by_side(runs, wide)
 
 
-def _one(run: SimulationRun, wide: bool) -> RenderableType:
+def _one(run: SimulationRun, wide: bool) -> Drawing:
     outcome = run.outcome
-    parts: list[RenderableType] = [Text(headline(outcome)), Text(_waits(outcome)), Text(""), _course(outcome)]
+    parts: list[Drawing] = [Text(headline(outcome)), Text(_waits(outcome)), Text(""), _course(outcome)]
     if len(outcome.tenants) > 1:
         parts += [Text(""), _tenants(outcome)]
-    return Group(*parts, *_trouble(outcome, wide))
+    return Stack(*parts, *_trouble(outcome, wide))
 
 
 def progress(now: float, ledger: SimulationLedger) -> str:
@@ -114,8 +112,8 @@ def _tenants(outcome: SimulationOutcome) -> Listing:
 # --- what went wrong ---------------------------------------------------------------------------------------------
 
 
-def _trouble(outcome: SimulationOutcome, wide: bool) -> list[RenderableType]:
-    parts: list[RenderableType] = []
+def _trouble(outcome: SimulationOutcome, wide: bool) -> list[Drawing]:
+    parts: list[Drawing] = []
     if outcome.failures:
         kinds = "; ".join(f"{number} with {why}" for why, number in list(outcome.failures.items())[:3])
         parts += [Text(""), Text(f"{count(outcome.states['failed'], 'workload')} failed: {kinds}")]
@@ -162,7 +160,7 @@ def _lines(runs: Sequence[SimulationRun]) -> list[_Line]:
     return [*found, _Line("decisions", lambda o: o.decisions, _WHOLE)]
 
 
-def _side_by_side(runs: Sequence[SimulationRun], wide: bool) -> RenderableType:
+def _side_by_side(runs: Sequence[SimulationRun], wide: bool) -> Drawing:
     first = runs[0].outcome
     head = Text(f"{count(first.workloads, 'workload')} with {count(first.tasks, 'task')}, {len(runs)} profiles")
     rows = [
@@ -170,7 +168,7 @@ def _side_by_side(runs: Sequence[SimulationRun], wide: bool) -> RenderableType:
         for line in _lines(runs)
     ]
     headers = [Header(), *(Header(run.profile, right=True) for run in runs)]
-    parts: list[RenderableType] = [head, Text(""), grid(headers, rows)]
+    parts: list[Drawing] = [head, Text(""), grid(headers, rows)]
     busiest = max(first.utilisation, key=lambda name: first.utilisation[name].mean, default=None)
     if busiest is not None:
         peak = max(run.outcome.queue.peak for run in runs)
@@ -181,7 +179,7 @@ def _side_by_side(runs: Sequence[SimulationRun], wide: bool) -> RenderableType:
             TableColumn("tasks waiting", lambda run: strip(run.outcome.queue, peak, 30)),
         ]
         parts += [Text(""), table(course, runs, wide)]
-    return Group(*parts, *_short_of_nodes(runs))
+    return Stack(*parts, *_short_of_nodes(runs))
 
 
 def _short_of_nodes(runs: Sequence[SimulationRun]) -> list[Text]:

@@ -1,18 +1,20 @@
 """The network: levels as a table, domains and nodes as a tree with bars of use, distances."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-from rich.tree import Tree
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state
 from dovetail.cli.render.parts.table import TableColumn, pairs, table
+from dovetail.cli.render.parts.text import Drawing, Text, Tree
 from dovetail.model.text.amounts import format_bandwidth
 from dovetail.model.text.listing import count
-from dovetail.responses.network import DistanceBetween, DomainRow, LevelRow, NodeDistance, TopologyAnswer
-from dovetail.responses.nodes import NodeRow
+
+if TYPE_CHECKING:
+    from dovetail.responses.network import DistanceBetween, DomainRow, LevelRow, NodeDistance, TopologyAnswer
+    from dovetail.responses.nodes import NodeRow
 
 BAR = 10
 _Place = tuple[tuple[str, str], ...]  # levels and domains, widest first
@@ -21,7 +23,7 @@ _NOTHING = (
 )
 
 
-def level_list(topology: TopologyAnswer, wide: bool = False) -> RenderableType:
+def level_list(topology: TopologyAnswer, wide: bool = False) -> Drawing:
     if not topology["levels"]:
         return Text(_NOTHING)
     columns: list[TableColumn[LevelRow]] = [
@@ -37,13 +39,13 @@ def level_list(topology: TopologyAnswer, wide: bool = False) -> RenderableType:
 
 def topology_tree(
     topology: TopologyAnswer, domains: Sequence[DomainRow], nodes: Sequence[NodeRow], wide: bool = False
-) -> RenderableType:
+) -> Drawing:
     """Domains inside wider domains; each node in the narrowest domain that contains it."""
     if not domains and not nodes:
         return Text(_NOTHING)
     order = [one["name"] for one in topology["levels"] if any(domain["level"] == one["name"] for domain in domains)]
     label_of = {one["name"]: one["label"] for one in topology["levels"]}
-    root = Tree(Text(_counted(topology, order)), guide_style="dim", hide_root=False)
+    root = Tree(Text(_counted(topology, order)))
     drawn: dict[_Place, Tree] = {(): root}
     for domain in sorted(domains, key=lambda one: (order.index(one["level"]), one["name"])):
         above = tuple((level, domain["around"][level]) for level in order if level in domain["around"])
@@ -53,7 +55,7 @@ def topology_tree(
         labels = node["labels"]
         place = tuple((level, labels[label_of[level]]) for level in order if label_of[level] in labels)
         _nearest(drawn, place).add(_node(node))
-    return Group(root)
+    return root
 
 
 def _nearest(drawn: dict[_Place, Tree], place: _Place) -> Tree:
@@ -73,8 +75,7 @@ def _counted(topology: TopologyAnswer, order: Sequence[str]) -> str:
 
 
 def _domain(domain: DomainRow, wide: bool) -> Text:
-    found = Text.assemble((f"{domain['level']} ", "dim"), (domain["name"], "bold"), "  ")
-    found.no_wrap, found.overflow = True, "ellipsis"
+    found = Text.assemble((f"{domain['level']} ", "dim"), (domain["name"], "bold"), "  ", no_wrap=True)
     gpu = domain["gpu"]
     if gpu["capacity"]:
         found.append_text(gauge(gpu["capacity"] - gpu["free"], gpu["capacity"], BAR))
@@ -114,7 +115,7 @@ def _node(node: NodeRow) -> Text:
 # --- distances -----------------------------------------------------------------------------------------------
 
 
-def distance_list(rows: Sequence[NodeDistance]) -> RenderableType:
+def distance_list(rows: Sequence[NodeDistance]) -> Drawing:
     if not rows:
         return Text("no distance was set by hand; dovetail distance set NODE NODE DISTANCE")
     columns: list[TableColumn[NodeDistance]] = [
@@ -125,7 +126,7 @@ def distance_list(rows: Sequence[NodeDistance]) -> RenderableType:
     return table(columns, rows)
 
 
-def apart(found: DistanceBetween) -> RenderableType:
+def apart(found: DistanceBetween) -> Drawing:
     path = found["path"]
     lines: list[tuple[str, object]] = [
         ("distance", f"{found['distance']:g}{' (set by hand)' if found['by_hand'] else ''}"),

@@ -1,20 +1,22 @@
 """Workloads and their tasks as tables, with a line of summary."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
-from typing import cast
-
-from rich.console import Group, RenderableType
-from rich.text import Text
+from typing import TYPE_CHECKING, cast
 
 from dovetail.cli.render.parts.state import state, tally
 from dovetail.cli.render.parts.table import TableColumn, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age, moment, span, starts_in
 from dovetail.model.text.listing import count
-from dovetail.responses.workloads import PredictedStart, TaskRow, WorkloadRow
+
+if TYPE_CHECKING:
+    from dovetail.responses.workloads import PredictedStart, TaskRow, WorkloadRow
 
 
-def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, more: bool = False) -> RenderableType:
+def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, more: bool = False) -> Drawing:
     if not rows:
         return Text("no workloads here; submit one: dovetail submit --name hello -- echo hi")
     found = Counter(row["state"] for row in rows)
@@ -35,7 +37,7 @@ def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, m
         TableColumn("SUBMITTED", lambda row: moment(row["submitted_at"], now), wide=True),
         TableColumn("NOTE", lambda row: _start_and_note(row, now), shrinks=True),
     ]
-    return Group(Text(head), table(columns, rows, wide))
+    return Stack(Text(head), table(columns, rows, wide))
 
 
 def _start_and_note(row: WorkloadRow, now: float) -> str:
@@ -44,7 +46,7 @@ def _start_and_note(row: WorkloadRow, now: float) -> str:
     return "; ".join(part for part in (start and f"starts {start}", note(row)) if part)
 
 
-def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bool = False) -> RenderableType:
+def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bool = False) -> Drawing:
     devices: list[TableColumn[TaskRow]] = [TableColumn("GPU", lambda row: ", ".join(map(str, row.get("devices", ()))))]
     columns: list[TableColumn[TaskRow]] = [
         TableColumn("REPLICA", lambda row: row["replica"], right=True),

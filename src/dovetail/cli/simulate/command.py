@@ -16,8 +16,9 @@ from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import Files, read_file
 from dovetail.cli.terminal.options import seconds
-from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Argument, Option
+from dovetail.cli.terminal.screen import status_line
 from dovetail.cli.workloads.submission import read_submission
 
 if TYPE_CHECKING:
@@ -96,10 +97,10 @@ def _scenario(scenario: Path | None, file: list[str], cluster: Path | None, unti
 def _run(scenario: "Scenario", profile: str, seed: int) -> "SimulationRun":
     from dovetail.simulate.replay import Simulation, Unplayable
 
-    with stderr().status(profile) as line:
+    with status_line(profile) as say_how_far:
 
         def tell(now: float, ledger: "SimulationLedger") -> None:
-            line.update(f"{profile}: {render.simulation.progress(now, ledger)}")
+            say_how_far(f"{profile}: {render.simulation.progress(now, ledger)}")
 
         try:
             return render.simulation.SimulationRun(profile, Simulation.of(scenario, seed, profile).run(tell))

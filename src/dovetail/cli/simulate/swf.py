@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import read_file
-from dovetail.cli.terminal.output import Format, Output, show, stderr
+from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Argument, Option
+from dovetail.cli.terminal.screen import status_line
 from dovetail.model.text.listing import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from rich.status import Status
 
     from dovetail.simulate.policies import Backfill, BatchPolicy
     from dovetail.simulate.swf import BatchJob, BatchLog
@@ -59,8 +58,8 @@ def swf(
     )
     runs = []
     for one, how in ways:
-        with stderr().status(f"{one.name} {how}") as line:
-            tell = _progress(line, f"{one.name} {how}", parts)
+        with status_line(f"{one.name} {how}") as say_how_far:
+            tell = _progress(say_how_far, f"{one.name} {how}", parts)
             runs.append(play(one, how, parts, log.processors, predict=predict, progress=tell))
     fcfs = yardstick(runs)
     data = {
@@ -110,9 +109,11 @@ def _headline(log: "BatchLog", parts: "Sequence[Sequence[BatchJob]]", whole: boo
     return f"{Path(log.source).name}: {played} on {count(log.processors, 'processor')}{left}"
 
 
-def _progress(line: "Status", name: str, parts: "Sequence[Sequence[BatchJob]]") -> "Callable[[int, int], None]":
+def _progress(
+    say_how_far: "Callable[[str], None]", name: str, parts: "Sequence[Sequence[BatchJob]]"
+) -> "Callable[[int, int], None]":
     def tell(number: int, ended: int) -> None:
         of = f"sequence {number} of {len(parts)}, " if len(parts) > 1 else ""
-        line.update(f"{name}: {of}{ended} of {len(parts[number - 1])} jobs ended")
+        say_how_far(f"{name}: {of}{ended} of {len(parts[number - 1])} jobs ended")
 
     return tell

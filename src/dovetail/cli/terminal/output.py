@@ -1,7 +1,7 @@
 """Where output goes: answers to stdout in the format asked for, everything else to stderr.
 
 Guarantees: JSON and YAML are whole and uncoloured; tables fit the terminal, or 80 columns in a pipe; wide tables are as
-wide as they need to be. Colours only on a terminal and without NO_COLOR.
+wide as they need to be. How a terminal is painted is left to `screen`.
 """
 
 import sys
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from dovetail.cli.terminal.failure import broken_pipe
 from dovetail.cli.terminal.parameters import Option
+from dovetail.cli.terminal.screen import screen_size, shown_on
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from dovetail.cli.render.parts.text import Drawing
 
-WIDE_COLUMNS = 2000  # more than any table needs; Rich wants a number
+WIDE_COLUMNS = sys.maxsize
 
 
 class Format(StrEnum):
@@ -37,7 +37,7 @@ Output = Annotated[
 ]
 
 
-def show(data: Any, output: Format, view: Callable[[bool], "RenderableType"]) -> None:
+def show(data: Any, output: Format, view: "Callable[[bool], Drawing | str]") -> None:
     """Print data as it is, or as `view(wide)` draws it."""
     if output is Format.JSON:
         import json
@@ -51,34 +51,20 @@ def show(data: Any, output: Format, view: Callable[[bool], "RenderableType"]) ->
         draw(view(output is Format.WIDE), wide=output is Format.WIDE)
 
 
-def draw(view: "RenderableType", wide: bool = False) -> None:
-    console = stdout(wide)
-    if console.is_terminal:
-        console.print(view)
-        return
-    with console.capture() as drawn:
-        console.print(view)
-    # Tables are padded to their width, which only disturbs the reader of a pipe.
-    write("".join(f"{line.rstrip()}\n" for line in drawn.get().splitlines()))
+def draw(view: "Drawing | str", wide: bool = False) -> None:
+    lines = _drawn(view).lines(WIDE_COLUMNS if wide else screen_size().columns)
+    write("".join(f"{line}\n" for line in shown_on(sys.stdout, lines)))
 
 
-def stdout(wide: bool = False) -> "Console":
-    from rich.console import Console
-
-    class Quiet(Console):
-        def on_broken_pipe(self) -> None:
-            broken_pipe()
-
-    console = Quiet(highlight=False, markup=False, emoji=False)
-    if wide:
-        console.width = WIDE_COLUMNS
-    return console
+def warn(view: "Drawing | str", style: str = "") -> None:
+    """Draw it on stderr. Lines may be longer than the terminal, which then breaks them: people copy them from there."""
+    say("\n".join(shown_on(sys.stderr, _drawn(view, style).lines(WIDE_COLUMNS))))
 
 
-def stderr() -> "Console":
-    from rich.console import Console
+def _drawn(view: "Drawing | str", style: str = "") -> "Drawing":
+    from dovetail.cli.render.parts.text import Text
 
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    return Text(view, style) if isinstance(view, str) else view
 
 
 def say(words: str) -> None:

@@ -1,16 +1,17 @@
 """`dovetail top`: the whole cluster, refreshed in place."""
 
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
 from dovetail.cli import render
-from dovetail.cli.terminal.output import Format, Output, show, stdout
+from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Option
+from dovetail.cli.terminal.screen import screen_size, whole_screen
 from dovetail.cli.terminal.server import Url, connect
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+    from dovetail.cli.render.parts.text import Drawing
     from dovetail.client import Client
     from dovetail.responses.combined import ClusterOverview
 
@@ -27,18 +28,17 @@ def command(
     url: Url = None,
 ) -> None:
     """The whole cluster on one screen: use, busiest nodes, queue. Ctrl-C ends it."""
-    console = stdout(output is Format.WIDE)
     with connect(url) as client:
-        if once or not console.is_terminal or output.is_data:
+        if once or not sys.stdout.isatty() or output.is_data:
             look = _look(client)
             show(look, output, lambda wide: _frame(look, _LINES_IN_A_PIPE, wide))
             return
-        from rich.live import Live
-
         look, trouble = _look(client), ""  # if no server answers, the error is printed on the plain screen
-        with Live(console=console, screen=True, auto_refresh=False) as live:
+        wide = output is Format.WIDE
+        with whole_screen() as paint:
             while True:
-                live.update(_frame(look, console.height, output is Format.WIDE, trouble), refresh=True)
+                columns, lines = screen_size()
+                paint(_frame(look, lines, wide, trouble).lines(columns))
                 time.sleep(interval_s)
                 look, trouble = _look_again(client, look)
 
@@ -57,5 +57,5 @@ def _look_again(client: "Client", before: "ClusterOverview") -> "tuple[ClusterOv
         return before, str(error)
 
 
-def _frame(look: "ClusterOverview", lines: int, wide: bool, trouble: str = "") -> "RenderableType":
+def _frame(look: "ClusterOverview", lines: int, wide: bool, trouble: str = "") -> "Drawing":
     return render.cluster.cluster_frame(**look, lines=lines, now=time.time(), wide=wide, trouble=trouble)

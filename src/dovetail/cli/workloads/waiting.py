@@ -4,16 +4,16 @@ Guarantees: interrupting the wait leaves the work alone. On a terminal one line 
 is a line of its own.
 """
 
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from dovetail.cli.terminal.output import say, stderr
+from dovetail.cli.terminal.output import say
+from dovetail.cli.terminal.screen import status_line
 from dovetail.model.backoff import Backoff
 
 if TYPE_CHECKING:
-    from rich.status import Status
-
     from dovetail.client import Client
     from dovetail.responses.workloads import WorkloadDetail
 
@@ -27,10 +27,9 @@ def wait_for(client: "Client", ids: Sequence[int]) -> "list[WorkloadDetail]":
     """The rows of the workloads once all have ended, in the order given."""
     found: dict[int, WorkloadDetail] = {}
     backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, factor=1.3)
-    console = stderr()
     try:
-        with console.status("waiting") as status:
-            progress = _Progress(len(ids), status, in_place=console.is_terminal)
+        with status_line("waiting") as tell:
+            progress = _Progress(len(ids), tell if sys.stderr.isatty() else None)
             while True:
                 for id_ in ids:
                     if id_ not in found or found[id_]["state"] not in _ENDED:
@@ -47,10 +46,9 @@ def wait_for(client: "Client", ids: Sequence[int]) -> "list[WorkloadDetail]":
 class _Progress:
     """One line in place on a terminal, elsewhere one line for each change."""
 
-    def __init__(self, number: int, status: "Status", in_place: bool) -> None:
+    def __init__(self, number: int, tell_in_place: "Callable[[str], None] | None") -> None:
         self._number = number
-        self._status = status
-        self._in_place = in_place
+        self._tell_in_place = tell_in_place
         self._told: dict[int, str] = {}
         self._states: dict[int, str] = {}
 
@@ -62,8 +60,8 @@ class _Progress:
         if self._number > _SPOKEN_OF:
             ended = sum(state in _ENDED for state in self._states.values())
             words = f"{ended} of {self._number} workloads ended"
-        if self._in_place:
-            self._status.update(words)
+        if self._tell_in_place is not None:
+            self._tell_in_place(words)
         elif self._number <= _SPOKEN_OF or row["state"] in _ENDED:
             say(words)
 

@@ -1,6 +1,6 @@
 """Bars of blocks, an eighth of a character fine."""
 
-from rich.text import Text
+from dovetail.cli.render.parts.text import Text
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _HEIGHTS = "▁▂▃▄▅▆▇█"

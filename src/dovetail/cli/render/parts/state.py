@@ -1,6 +1,6 @@
 """States and statuses: a sign and a word, and a colour that never stands alone."""
 
-from rich.text import Text
+from dovetail.cli.render.parts.text import Text
 
 _SIGNS = {
     "pending": ("○", "yellow"),

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.table import Table
-from rich.text import Text
+from dovetail.cli.render.parts.text import Text, cells
 
 GAP = 2
 LEAST_SHRUNK = 12
@@ -44,26 +42,57 @@ class Listing:
         self.columns = columns
         self.rows = rows
         self.header = header
+        self._folds = any(column.folds for column in columns)
 
-    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        found = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold", show_header=self.header)
-        folding = any(column.folds for column in self.columns)
-        for column, width in zip(self.columns, self.widths(options.max_width), strict=True):
-            found.add_column(
-                column.title,
-                justify="right" if column.right else "left",
-                vertical="top" if folding else "bottom",  # the latter is for headers of several lines
-                width=width,
-                no_wrap=not column.folds,
-                overflow="fold" if column.folds else "ellipsis",
-            )
+    def lines(self, width: int) -> list[Text]:
+        widths = self.widths(width)
+        found = self._header(widths) if self.header else []
         for row in self.rows:
-            found.add_row(*row)
-        yield found
+            found += self._line(row, widths)
+        too_wide = sum(widths) + GAP * (len(widths) - 1) > width
+        return [line.cut(width) for line in found] if too_wide else found
+
+    def _header(self, widths: Sequence[int]) -> list[Text]:
+        """Titles of several lines end on the last one."""
+        titles = [
+            [line.plain for line in Text(column.title, no_wrap=not column.folds).lines(width)]
+            for column, width in zip(self.columns, widths, strict=True)
+        ]
+        height = max(map(len, titles))
+        padded = [[""] * (height - len(title)) + title for title in titles]
+        rows = [[Text(title[number], "bold") for title in padded] for number in range(height)]
+        return [self._joined(row, widths) for row in rows]
+
+    def _line(self, row: Sequence[Text], widths: Sequence[int]) -> list[Text]:
+        """One line, or several where a cell is folded."""
+        if not self._folds:
+            return [self._joined(row, widths)]
+        cells_of = [
+            cell.wrapped(width) if column.folds else [cell]
+            for cell, column, width in zip(row, self.columns, widths, strict=True)
+        ]
+        nothing = Text()
+        return [
+            self._joined([lines[number] if number < len(lines) else nothing for lines in cells_of], widths)
+            for number in range(max(map(len, cells_of)))
+        ]
+
+    def _joined(self, row: Sequence[Text], widths: Sequence[int]) -> Text:
+        """The cells of one line, each as wide as its column; nothing follows the last."""
+        line, blanks = Text(), 0
+        for cell, column, width in zip(row, self.columns, widths, strict=True):
+            shown = cell.cut(width)
+            space = width - shown.cells
+            blanks += space if column.right else 0
+            if shown.pieces:
+                line.append(" " * blanks).append_text(shown)
+                blanks = 0
+            blanks += (0 if column.right else space) + GAP
+        return line
 
     def widths(self, most: int) -> list[int]:
         natural = [
-            max([_width(column.title), *(row[place].cell_len for row in self.rows)])
+            max([_width(column.title), *(row[place].cells for row in self.rows)])
             for place, column in enumerate(self.columns)
         ]
         yielding = [column.shrinks or column.folds for column in self.columns]
@@ -118,4 +147,4 @@ def _text(cell: Any) -> Text:
 
 
 def _width(title: str) -> int:
-    return max(len(line) for line in title.split("\n"))
+    return max(cells(line) for line in title.split("\n"))

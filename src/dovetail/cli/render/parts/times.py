@@ -1,8 +1,13 @@
 """Times for people: how long something took, when it was, and when work will probably start."""
 
-from datetime import datetime
+from __future__ import annotations
 
-from dovetail.responses.workloads import PredictedStart
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dovetail.responses.workloads import PredictedStart
+
 
 UNKNOWN = "—"
 _DAY_S = 86400
