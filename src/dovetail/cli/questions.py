@@ -72,10 +72,10 @@ def capacity(
     if bool(file) == bool(asked):
         raise Failure("say what should fit: -f FILE, or options such as --cpu 2 --memory 4GiB", ExitCode.USAGE)
     work = read_submission([file]) if file else described({"name": "capacity", "resources": asked})
-    if len(work.workloads) > 1:
+    if file and len(work.workloads) > 1:
         raise Failure(f"{file} holds {len(work.workloads)} workloads; give one with one", ExitCode.USAGE)
-    with connect(url) as client, work.located():
-        answer = client.capacity(work.workloads[0])
+    with connect(url) as client:
+        answer = work.send(lambda body: client.capacity(body[0] if isinstance(body, list) else body))
     show(answer, output, lambda wide: render.decision.capacity_view(answer, wide))
     if not answer["total"]:
         raise click.exceptions.Exit(ExitCode.FAILED)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
-from dovetail.client.transport import API, Transport, written
+from dovetail.client.transport import API, Transport, as_body, written
 from dovetail.client.workloads import workload_path
 
 if TYPE_CHECKING:
@@ -32,9 +32,10 @@ class QuestionCalls:
         path = f"{workload_path(ref)}/why-not/{quote(node, safe='')}"
         return cast("WhyNotAnswer", self._http.json("GET", path, params={"namespace": namespace}))
 
-    def plan(self, work: Work | Sequence[Work]) -> list[PlanAnswer]:
-        """Where each workload would go now, each by itself."""
-        return cast("Plans", self._http.json("POST", f"{API}/plan", json=written(work), repeatable=True))["plans"]
+    def plan(self, work: Work | Sequence[Work] | bytes) -> list[PlanAnswer]:
+        """Where each workload would go now, each by itself. Bytes are YAML as it stands in a file."""
+        plans: Plans = self._http.json("POST", f"{API}/plan", **as_body(work), repeatable=True)
+        return plans["plans"]
 
     def capacity(self, work: Work) -> CapacityAnswer:
         """How many more tasks like this fit, and where."""

@@ -171,6 +171,13 @@ def written(what: Any) -> Any:
     return [written(item) for item in what]
 
 
+def as_body(work: Any) -> dict[str, Any]:
+    """How `ask` sends work: bytes are YAML as it stands in a file, anything else is `written` as JSON."""
+    if isinstance(work, bytes):
+        return {"content": work, "headers": {"Content-Type": "application/yaml"}}
+    return {"json": written(work)}
+
+
 def events_in(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The data of each event. Comments, which only keep the connection alive, are passed over."""
     data: list[str] = []

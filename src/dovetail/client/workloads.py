@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from dovetail.client.transport import API, Transport, segment, written
+from dovetail.client.transport import API, Transport, as_body, segment
 
 if TYPE_CHECKING:  # importing the model takes longer than the server takes to answer, and plain mappings do as well
     from dovetail.model.workloads.workload import Workload
@@ -35,26 +35,25 @@ class OutputChunk(NamedTuple):
 class WorkloadCalls:
     _http: Transport
 
-    def submit(self, work: Work | Sequence[Work], *, idempotency_key: str | None = None) -> list[AcceptedWorkload]:
-        """All of it or none of it; durable when this returns."""
-        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        path, body = f"{API}/workloads", written(work)
-        answer = cast("AcceptedWorkloads", self._http.json("POST", path, json=body, headers=headers, repeatable=True))
+    def submit(
+        self, work: Work | Sequence[Work] | bytes, *, idempotency_key: str | None = None
+    ) -> list[AcceptedWorkload]:
+        """All of it or none of it; durable when this returns. Bytes are YAML as it stands in a file."""
+        body = as_body(work)
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), **body.pop("headers", {})}
+        answer: AcceptedWorkloads = self._http.json(
+            "POST", f"{API}/workloads", **body, headers=headers, repeatable=True
+        )
         return answer["accepted"]
 
     def submit_yaml(self, text: str | bytes, *, idempotency_key: str | None = None) -> list[AcceptedWorkload]:
         """The same for YAML as it stands in a file; errors then name its lines."""
-        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), "Content-Type": "application/yaml"}
-        path, content = f"{API}/workloads", text.encode() if isinstance(text, str) else text
-        answer = cast(
-            "AcceptedWorkloads", self._http.json("POST", path, content=content, headers=headers, repeatable=True)
-        )
-        return answer["accepted"]
+        return self.submit(text.encode() if isinstance(text, str) else text, idempotency_key=idempotency_key)
 
-    def dry_run(self, work: Work | Sequence[Work]) -> list[PlanAnswer]:
+    def dry_run(self, work: Work | Sequence[Work] | bytes) -> list[PlanAnswer]:
         """What `submit` would say and where the work would go; nothing is written."""
-        params, body = {"dry_run": True}, written(work)
-        plans: Plans = self._http.json("POST", f"{API}/workloads", params=params, json=body, repeatable=True)
+        params = {"dry_run": True}
+        plans: Plans = self._http.json("POST", f"{API}/workloads", params=params, **as_body(work), repeatable=True)
         return plans["plans"]
 
     def workloads(

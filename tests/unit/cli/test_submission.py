@@ -5,10 +5,17 @@ from typing import Any
 
 import pytest
 
-from dovetail.cli.workloads.submission import WorkToSubmit, described, made_up_name, read_submission
-from dovetail.client import DovetailError
+from dovetail.cli.workloads.submission import (
+    MOST_UNCHECKED_BYTES,
+    WorkToSubmit,
+    described,
+    made_up_name,
+    read_submission,
+)
+from dovetail.client import ConnectError, DovetailError
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.strict import check_name
+from dovetail.model.workloads.reading import read_workloads
 
 
 def test_files_of_a_folder_are_read_in_order_of_their_names(tmp_path: Path) -> None:
@@ -71,6 +78,55 @@ def test_what_the_server_says_of_a_command_is_about_the_command_line() -> None:
 def test_a_refusal_without_complaints_stays_what_it_is() -> None:
     with pytest.raises(DovetailError), WorkToSubmit().located():
         raise DovetailError({"status": 409, "detail": "already there"})
+
+
+def test_work_is_sent_as_it_was_written_and_the_model_is_not_needed(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("name: a\n")
+    (tmp_path / "b.json").write_text('[{"name": "b"}]')
+    work = read_submission([str(tmp_path)])
+    assert read_workloads(work.send(lambda body: body), "sent") == read_submission([str(tmp_path)]).workloads
+    assert described({"name": "a", "cpu": None}).send(lambda body: body) == {"name": "a"}
+
+
+def test_large_work_is_checked_here_and_sent_as_it_was_read(tmp_path: Path) -> None:
+    file = tmp_path / "large.yaml"
+    file.write_text(f"name: a\n# {'x' * MOST_UNCHECKED_BYTES}\n")
+    work = read_submission([str(file)])
+    assert work.send(lambda body: body) is work.workloads
+
+
+@pytest.mark.parametrize("error", [_refusal("a", "replicas"), ConnectError("http://nowhere", "refused")])
+def test_when_the_server_complains_or_is_silent_every_mistake_is_named_with_its_line(
+    tmp_path: Path, error: Exception
+) -> None:
+    (tmp_path / "a.yaml").write_text("name: a\nreplicas: -1\n")
+    (tmp_path / "b.yaml").write_text("nmae: b\n")
+
+    def refuse(_body: Any) -> None:
+        raise error
+
+    with pytest.raises(Invalid) as caught:
+        read_submission([str(tmp_path)]).send(refuse)
+    assert [(one.source, one.line) for one in caught.value.complaints][:2] == [
+        (str(tmp_path / "a.yaml"), 2),
+        (str(tmp_path / "b.yaml"), 1),
+    ]
+
+
+def test_good_work_that_no_server_took_ends_in_the_error_of_the_connection(tmp_path: Path) -> None:
+    def refuse(_body: Any) -> None:
+        raise ConnectError("http://nowhere", "refused")
+
+    with pytest.raises(ConnectError):
+        described({"name": "a"}).send(refuse)
+
+
+def test_a_file_that_is_missing_does_not_hide_the_mistakes_of_another(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("nmae: a\n")
+    with pytest.raises(Invalid) as caught:
+        read_submission([str(tmp_path / "none.yaml"), str(file)])
+    assert {one.source for one in caught.value.complaints} == {str(tmp_path / "none.yaml"), str(file)}
 
 
 def test_made_up_names_differ() -> None:

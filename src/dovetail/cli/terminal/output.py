@@ -40,9 +40,9 @@ Output = Annotated[
 def show(data: Any, output: Format, view: "Callable[[bool], Drawing | str]") -> None:
     """Print data as it is, or as `view(wide)` draws it."""
     if output is Format.JSON:
-        import json
+        import orjson  # json takes thirty times as long to indent
 
-        write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        write(orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode() + "\n")
     elif output is Format.YAML:
         import yaml
 

@@ -1,17 +1,18 @@
 """What to submit, from files or from the command line.
 
-Guarantees: everything is checked here first, so that every mistake is named with its file and line; either all
-workloads are returned or `Invalid` says everything that is wrong. What only the server can know, such as its profiles,
-is mapped to file and line too (`located`). Sending is left to the commands.
+Guarantees: every mistake is named with its file and line, all of them at once (`Invalid`). What only the server can
+know, such as its profiles, is mapped to file and line too (`located`). What to ask of the server is left to the
+commands.
 """
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dovetail.cli.terminal.files import COMMAND_LINE, field_path, located, read_each
 
@@ -19,13 +20,57 @@ if TYPE_CHECKING:
     from dovetail.model.text.complaint import Complaint
     from dovetail.model.workloads.workload import Workload
 
+MOST_UNCHECKED_BYTES = 2**16  # what is larger is checked here, not by the server while others wait
 
-@dataclass(slots=True)
+T = TypeVar("T")
+
+
 class WorkToSubmit:
-    """Workloads, and the texts they were read from."""
+    """Work as it was written: files with their texts, or the fields that options gave."""
 
-    workloads: "list[Workload]" = field(default_factory=list)
-    texts: dict[str, bytes] = field(default_factory=dict)
+    def __init__(self, texts: dict[str, bytes] | None = None, fields: dict[str, Any] | None = None) -> None:
+        self.texts = texts or {}
+        self._fields = fields
+
+    @cached_property
+    def workloads(self) -> "list[Workload]":
+        """Checked here. Raises Invalid with everything that is wrong."""
+        if self._fields is None:
+            return _checked(self.texts)
+        from dovetail.model.workloads.reading import workloads_of_data
+
+        return workloads_of_data(self._fields, COMMAND_LINE)
+
+    def send(self, call: "Callable[[Any], T]") -> T:
+        """What `call` returns for the work. It is sent as it was written, and checked here only if the server complains
+        or does not answer: the model takes longer to import than the server to check."""
+        written = self._as_written()
+        if written is not None:
+            from dovetail.client import ConnectError, DovetailError
+
+            try:
+                return call(written)
+            except ConnectError:
+                _ = self.workloads  # mistakes are better news than a server that is not there
+                raise
+            except DovetailError as error:
+                if not error.complaints:
+                    raise
+        with self.located():
+            return call(self.workloads)
+
+    def _as_written(self) -> dict[str, Any] | bytes | None:
+        """None for what should be checked here: it is large, or in no encoding that can be joined."""
+        if "workloads" in vars(self):  # it was needed already
+            return None
+        if self._fields is not None:
+            return self._fields
+        try:
+            texts = [text.decode() for text in self.texts.values()]
+        except UnicodeDecodeError:
+            return None
+        whole = "\n---\n".join(texts).encode()
+        return whole if len(whole) <= MOST_UNCHECKED_BYTES else None
 
     def located(self) -> AbstractContextManager[None]:
         """Complaints of the server about a workload become complaints about its file and line."""
@@ -44,25 +89,48 @@ class WorkToSubmit:
 
 
 def read_submission(sources: Sequence[str]) -> WorkToSubmit:
-    """The workloads of all sources as one submission; each name appears once in its namespace."""
+    """The texts of all sources, to be one submission. Raises Invalid where one cannot be read, with what is wrong in
+    the others."""
+    from dovetail.model.text.complaint import Complaint, Invalid
+
+    unreadable: list[Complaint] = []
+    read = read_each(sources, lambda text, _source: [text], unreadable)
+    work = WorkToSubmit({source: text for source, texts in read for text in texts})
+    if unreadable:
+        raise Invalid([*unreadable, *_mistakes_in(work)])
+    return work
+
+
+def _mistakes_in(work: WorkToSubmit) -> "list[Complaint]":
+    from dovetail.model.text.complaint import Invalid
+
+    try:
+        _ = work.workloads
+    except Invalid as invalid:
+        return invalid.complaints
+    return []
+
+
+def _checked(texts: "dict[str, bytes]") -> "list[Workload]":
+    """The workloads of all texts; each name appears once in its namespace."""
     from dovetail.model.text.complaint import Complaint, Invalid
     from dovetail.model.workloads.reading import read_workloads
 
     complaints: list[Complaint] = []
-    found = WorkToSubmit()
+    found: list[Workload] = []
     homes: dict[tuple[str, str], str] = {}
-
-    def read(text: bytes, source: str) -> "list[Workload]":
-        found.texts[source] = text
-        return read_workloads(text, source)
-
-    for source, workloads in read_each(sources, read, complaints):
+    for source, text in texts.items():
+        try:
+            workloads = read_workloads(text, source)
+        except Invalid as invalid:
+            complaints += invalid.complaints
+            continue
         for workload in workloads:
             home = homes.setdefault((workload.namespace, workload.name), source)
             if home != source:
                 words = f"{workload.name!r} is in {home} too; give one of them another name"
                 complaints.append(Complaint(source, None, "name", words))
-        found.workloads += workloads
+        found += workloads
     if complaints:
         raise Invalid(complaints)
     return found
@@ -70,9 +138,7 @@ def read_submission(sources: Sequence[str]) -> WorkToSubmit:
 
 def described(fields: dict[str, Any]) -> WorkToSubmit:
     """One workload from options; those that were not given are left to the defaults."""
-    from dovetail.model.workloads.reading import workloads_of_data
-
-    return WorkToSubmit(workloads_of_data(_without_nothing(fields), COMMAND_LINE))
+    return WorkToSubmit(fields=_without_nothing(fields))
 
 
 def _without_nothing(fields: dict[str, Any]) -> dict[str, Any]:

@@ -68,8 +68,7 @@ def command(
         if dry_run:
             plan_and_show(client, work, output, rehearsal=True)
             return
-        with work.located():
-            accepted = client.submit(work.workloads)
+        accepted = work.send(client.submit)
         if not wait:
             show({"accepted": accepted}, output, lambda _: _accepted_words(accepted))
             return
@@ -131,8 +130,7 @@ def _accepted_words(accepted: list[Any]) -> str:
 
 def plan_and_show(client: "Client", work: WorkToSubmit, output: Format, rehearsal: bool = False) -> None:
     """Where the work would go; exit code 1 when not all of it fits now."""
-    with work.located():
-        plans = client.dry_run(work.workloads) if rehearsal else client.plan(work.workloads)
+    plans = work.send(client.dry_run if rehearsal else client.plan)
     show({"plans": plans}, output, lambda wide: render.decision.plan_list(plans, wide))
     if any(plan["unplaced"] for plan in plans):
         raise click.exceptions.Exit(ExitCode.FAILED)

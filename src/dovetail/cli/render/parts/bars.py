@@ -1,5 +1,7 @@
 """Bars of blocks, an eighth of a character fine."""
 
+from functools import lru_cache
+
 from dovetail.cli.render.parts.text import Text
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -10,14 +12,16 @@ ACCENT = "blue"
 def bar(share: float, width: int, style: str = ACCENT, track: bool = False) -> Text:
     """A share of 0 to 1. Any share above 0 is visible; a track marks where full would be."""
     share = min(1.0, max(0.0, share))
-    eighths = round(share * width * 8)
-    if share > 0:
-        eighths = max(1, eighths)
+    drawn, rest = _blocks(max(1, round(share * width * 8)) if share > 0 else 0, width, track)
+    return Text(drawn, style=style).append(rest, style="dim")
+
+
+@lru_cache(maxsize=1024)
+def _blocks(eighths: int, width: int, track: bool) -> tuple[str, str]:
+    """What is full, and what is not."""
     full, rest = divmod(eighths, 8)
     drawn = "█" * full + (_EIGHTHS[rest] if rest else "")
-    found = Text(drawn, style=style)
-    found.append(("·" if track else " ") * (width - len(drawn)), style="dim")
-    return found
+    return drawn, ("·" if track else " ") * (width - len(drawn))
 
 
 def gauge(used: float, capacity: float, width: int = 8) -> Text:

@@ -81,13 +81,16 @@ class Listing:
         """The cells of one line, each as wide as its column; nothing follows the last."""
         line, blanks = Text(), 0
         for cell, column, width in zip(row, self.columns, widths, strict=True):
-            shown = cell.cut(width)
-            space = width - shown.cells
-            blanks += space if column.right else 0
-            if shown.pieces:
-                line.append(" " * blanks).append_text(shown)
+            taken = cell.cells
+            if taken > width:
+                cell, taken = cell.cut(width), width
+            space = width - taken
+            if column.right:
+                blanks += space
+            if taken:
+                line.append(" " * blanks).append_text(cell)
                 blanks = 0
-            blanks += (0 if column.right else space) + GAP
+            blanks += GAP if column.right else space + GAP
         return line
 
     def widths(self, most: int) -> list[int]:

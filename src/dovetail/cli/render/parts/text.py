@@ -51,7 +51,7 @@ class Text:
         return self
 
     def append_text(self, other: "Text") -> Self:
-        self.pieces += other.styled()
+        self.pieces += other.styled() if other.style else other.pieces
         return self
 
     def styled(self) -> Iterator[tuple[str, str]]:
@@ -64,7 +64,7 @@ class Text:
 
     @property
     def cells(self) -> int:
-        return sum(cells(text) for text, _ in self.pieces)
+        return sum([cells(text) for text, _ in self.pieces])
 
     def __getitem__(self, part: slice) -> "Text":
         start, stop, _ = part.indices(len(self.plain))
