@@ -32,6 +32,7 @@ MODULES = (
     "benchmarks.kubernetes",
     "benchmarks.kubernetes_extender",
     "benchmarks.startup",
+    "benchmarks.cli",
 )
 
 

@@ -13,7 +13,7 @@ from benchmarks.harness import Bench, Measured, at_most, benchmark
 from benchmarks.measuring import middle, repeated
 
 IMPORT = at_most("startup.import", 100.0, "ms")
-HELP = at_most("startup.help", 400.0, "ms")
+HELP = at_most("startup.help", 200.0, "ms")
 ROUNDS, WARM_UPS = 11, 2
 TIMED_IMPORT = "import time; t = time.perf_counter(); import dovetail; print((time.perf_counter() - t) * 1000)"
 

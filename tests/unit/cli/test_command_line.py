@@ -39,19 +39,6 @@ def test_help_names_every_command_and_the_exit_codes_within_eighty_columns() -> 
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_help_imports_no_command_and_none_of_the_heavy_libraries() -> None:
-    script = (
-        "import sys\n"
-        "from dovetail.cli.main import run\n"
-        "sys.argv = ['dovetail', '--help']\n"
-        "try:\n    run()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'rich', 'httpx', 'pydantic', 'numpy', 'yaml', 'sqlalchemy', 'fastapi', 'uvicorn'}\n"
-        "print('LOADED', sorted(heavy & set(sys.modules)), 'dovetail.cli.workloads.get' in sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "LOADED [] False"
-
-
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ELSEWHERE])
 def test_every_command_of_the_table_has_help(name: str) -> None:
     result = dovetail(name, "--help")

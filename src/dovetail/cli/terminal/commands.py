@@ -8,7 +8,7 @@ than one with one. Typer does the same and more, but takes longer to start than 
 import inspect
 from collections.abc import Callable, Sequence
 from enum import Enum
-from pathlib import Path
+from os import PathLike
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -149,8 +149,8 @@ def _type(kind: Any, how: Parameter) -> click.ParamType[Any]:
         return click.Choice(get_args(kind))
     if issubclass(kind, Enum):
         return _Member(kind)
-    if kind is Path:
-        return click.Path(path_type=Path)
+    if issubclass(kind, PathLike):
+        return click.Path(path_type=kind)
     if how.min is not None or how.max is not None:
         return click.IntRange(_whole(how.min), _whole(how.max)) if kind is int else click.FloatRange(how.min, how.max)
     return click.types.convert_type(kind)

@@ -5,7 +5,6 @@ left of them are the others, the widest first. Cells that are cut end in `…`; 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, TypeVar
 
 from dovetail.cli.render.parts.text import Text, cells
@@ -18,21 +17,25 @@ Row = TypeVar("Row")
 Better = Callable[[Sequence[float]], float]
 
 
-@dataclass(frozen=True, slots=True)
 class Header:
-    title: str = ""
-    _: KW_ONLY
-    right: bool = False
-    wide: bool = False  # only in wide tables
-    shrinks: bool = False
-    folds: bool = False  # shrinks too, but onto further lines instead of being cut
+    """`wide`: only in wide tables. `folds`: shrinks too, but onto further lines instead of being cut."""
+
+    def __init__(
+        self, title: str = "", *, right: bool = False, wide: bool = False, shrinks: bool = False, folds: bool = False
+    ) -> None:
+        self.title = title
+        self.right = right
+        self.wide = wide
+        self.shrinks = shrinks
+        self.folds = folds
 
 
-@dataclass(frozen=True, slots=True)
 class TableColumn(Header, Generic[Row]):
     """A header, and what each row shows below it."""
 
-    cell: Callable[[Row], object] = str
+    def __init__(self, title: str, cell: Callable[[Row], object], **how: bool) -> None:
+        super().__init__(title, **how)
+        self.cell = cell
 
 
 class Listing:

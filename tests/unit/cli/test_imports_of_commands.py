@@ -1,0 +1,134 @@
+"""A command starts fast because of what it does not import. No clock here: `make bench ONLY='cli*'` measures."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.unit.api.server import serving, settings_in
+
+from dovetail.cli.command_table import COMMANDS
+
+#: What no command that only asks a server may import. Each takes a good part of the time that a command has.
+HEAVY = (
+    "asyncio",
+    "dovetail.api",
+    "dovetail.control",
+    "dovetail.engine",
+    "dovetail.model.workloads",
+    "dovetail.responses",
+    "email",
+    "fastapi",
+    "http.client",
+    "httpx",
+    "importlib.metadata",
+    "numpy",
+    "orjson",
+    "pydantic",
+    "rich",
+    "sqlalchemy",
+    "ssl",
+    "subprocess",
+    "typer",
+    "typing_extensions",
+    "urllib.request",
+    "uvicorn",
+    "yaml",
+)
+#: One line a command, in an order in which each finds what it needs.
+ASKED = """
+    submit --name guarded -- sleep 1
+    submit -f FILE
+    get
+    get guarded
+    get nodes
+    get profiles
+    describe guarded
+    logs guarded
+    queue
+    queues
+    top --once
+    plan -f FILE
+    explain guarded
+    why-not guarded node-1
+    capacity --cpu 1
+    fragmentation
+    policy
+    constraint check node.free.cpu>1
+    affinity
+    affinity set cart node-1
+    nodes
+    nodes show node-1
+    nodes label node-1 disk=nvme
+    cordon node-1
+    uncordon node-1
+    drain node-2
+    fail node node-3
+    topology
+    distance
+    distance get node-1 node-2
+    backend
+    backend show sim
+    reserve
+    cancel guarded
+    version
+    completion fish
+"""
+#: They run something in their own process, or read files that the server does not read for them.
+OTHERS = {"simulate", "kubernetes", "serve", "demo", "config"}
+
+RUNNER = """
+import contextlib, io, json, sys
+from dovetail.cli.main import app
+
+commands, heavy = json.loads(sys.argv[1])
+for words in commands:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            code = app.main(words, prog_name="dovetail", standalone_mode=False)
+        except SystemExit as end:
+            code = end.code
+    loaded = [name for name in heavy if name in sys.modules]
+    print(json.dumps([words, code or 0, loaded, out.getvalue()]))
+    heavy = [name for name in heavy if name not in loaded]
+"""
+
+
+def imported(commands: list[list[str]], heavy: tuple[str, ...] = HEAVY) -> Iterator[tuple[str, int, list[str], str]]:
+    """Each command with its exit code, the heavy modules that it was the first to import, and what it printed."""
+    given = [sys.executable, "-c", RUNNER, json.dumps([commands, heavy])]
+    done = subprocess.run(given, capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        words, code, loaded, printed = json.loads(line)
+        yield " ".join(words), code, loaded, printed
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(settings_in(tmp_path_factory.mktemp("data"))) as found:
+        yield found
+
+
+def test_no_command_that_asks_a_server_imports_anything_heavy(url: str, tmp_path: Path) -> None:
+    file = tmp_path / "work.yaml"
+    file.write_text("name: from-a-file\n")
+    lines = [line.replace("FILE", str(file)).split() for line in ASKED.strip().splitlines()]
+    found = list(imported([["--url", url, *words] for words in lines]))
+    assert len(found) == len(lines)
+    assert [(command, code, printed) for command, code, _, printed in found if code] == []
+    assert {command: loaded for command, _, loaded, _ in found if loaded} == {}
+
+
+def test_every_command_is_guarded() -> None:
+    assert {line.split()[0] for line in ASKED.strip().splitlines()} == set(COMMANDS) - OTHERS
+
+
+def test_help_imports_no_command_and_none_of_the_heavy_libraries() -> None:
+    [(_, code, loaded, printed)] = imported([["--help"]], (*HEAVY, "dovetail.cli.workloads.get"))
+    assert code == 0
+    assert "Pending workloads in order" in printed
+    # It also names the commands of installed packages, which importlib.metadata finds.
+    assert set(loaded) <= {"importlib.metadata", "email", "dovetail.control"}
