@@ -48,7 +48,7 @@ class Connector:
 
     def _connected(self, host: str, port: int) -> socket.socket:
         # As bytes: for text Python first loads the tables of international names.
-        found = socket.create_connection((host.encode("ascii"), port), self._timeout_s)
+        found = socket.create_connection((host.encode("ascii"), port), self._timeout_s)  # type: ignore[arg-type]
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return found
 
@@ -119,11 +119,11 @@ def _proxy_for(parts: SplitResult) -> SplitResult | None:
     """The proxy that the environment names for this server (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY)."""
     if parts.hostname in _LOOPBACK or not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
-    from urllib.request import getproxies_environment, proxy_bypass_environment
+    from urllib.request import getproxies, proxy_bypass
 
-    known = getproxies_environment()
+    known = getproxies()
     url = known.get(parts.scheme) or known.get("all")
-    if not url or proxy_bypass_environment(parts.netloc.rpartition("@")[2], known):
+    if not url or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
     proxy = urlsplit(url if "://" in url else f"http://{url}")
     if proxy.scheme not in ("http", "https") or not proxy.hostname:
@@ -138,7 +138,7 @@ def _authorities() -> "ssl.SSLContext":
     import ssl
 
     paths = ssl.get_default_verify_paths()
-    if paths.cafile is None and paths.capath is None:
+    if not (paths.cafile or paths.capath):
         from importlib.util import find_spec
 
         if find_spec("certifi") is not None:

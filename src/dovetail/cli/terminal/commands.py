@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from os import PathLike
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import click
 
 from dovetail.cli.terminal.parameters import Argument, Parameter
 
 Function = Callable[..., None]
-_NOT_SHOWN = (None, "", [], False)  # defaults that say nothing
+_NOT_SHOWN: tuple[Any, ...] = (None, "", [], False)  # defaults that say nothing
 
 
 def command_of(function: Function, name: str, text: str | None = None) -> click.Command:
@@ -153,7 +153,7 @@ def _type(kind: Any, how: Parameter) -> click.ParamType[Any]:
         return click.Path(path_type=kind)
     if how.min is not None or how.max is not None:
         return click.IntRange(_whole(how.min), _whole(how.max)) if kind is int else click.FloatRange(how.min, how.max)
-    return click.types.convert_type(kind)
+    return cast("click.ParamType[Any]", click.types.convert_type(kind))
 
 
 def _whole(limit: float | None) -> int | None:
