@@ -139,10 +139,7 @@ def _authorities() -> "ssl.SSLContext":
 
     paths = ssl.get_default_verify_paths()
     if not (paths.cafile or paths.capath):
-        from importlib.util import find_spec
+        import certifi
 
-        if find_spec("certifi") is not None:
-            import certifi
-
-            return ssl.create_default_context(cafile=certifi.where())
+        return ssl.create_default_context(cafile=certifi.where())
     return ssl.create_default_context()

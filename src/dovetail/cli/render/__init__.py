@@ -1,8 +1,8 @@
-"""What commands print for people: pure functions from an answer of the API to Rich renderables, one module a noun.
+"""What commands print for people: pure functions from an answer of the API to drawings, one module a noun.
 
 Guarantees: no I/O and no clock (`now` is an argument). At 80 columns nothing important is cut off. Values come from
-users and are shown as text, never interpreted as markup. `render.NOUN` imports its module, and with it Rich, when a
-command first draws something.
+users and are shown as text, never interpreted as markup. `render.NOUN` imports its module when a command first draws
+something.
 """
 
 from importlib import import_module
