@@ -119,7 +119,7 @@ def _parameter(declared: inspect.Parameter, annotation: Any) -> click.Parameter:
         return DescribedArgument(declared.name, how.help, nargs=-1 if several else 1, **shared)
     names = how.names or (f"--{declared.name.replace('_', '-')}",)
     shown = how.show_default and default not in _NOT_SHOWN
-    flag = {"is_flag": True, "default": bool(default)} if kind is bool else {"multiple": several}
+    flag: dict[str, Any] = {"is_flag": True} if kind is bool else {"multiple": several}
     return click.Option([declared.name, *names], help=how.help, show_default=shown, **shared | flag)
 
 
