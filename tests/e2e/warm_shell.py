@@ -1,8 +1,8 @@
 """Runs `dovetail` commands in processes of their own, forked from one that has its modules loaded already.
 
-A command needs a tenth of a second and its imports half a second, on every call. Each command here still has its own
-process, environment, standard streams and exit code; only the imports are shared. What depends on how a process starts
-or is ended by a signal is tested with the real program (`test_cli.py`).
+Most of what a command costs are its imports, on every call. Each command here still has its own process, environment,
+standard streams and exit code; only the imports are shared. What depends on how a process starts or is ended by a
+signal is tested with the real program (`test_cli.py`).
 
 `run_warm` is the test's end. Below it is the other end: a process that waits on its socket for commands, forks, and
 answers with the exit status. It ends when the test run closes the socket.
@@ -24,10 +24,10 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 TIMEOUT_S = 120.0
 LOADED = (
-    "rich.table",
     "yaml",
     "dovetail.cli.command_table",
-    "dovetail.client",
+    "dovetail.cli.render.parts.table",
+    "dovetail.client.client",
     "dovetail.model.workloads.workload",
 )
 _LARGEST_COMMAND = 1_000_000
