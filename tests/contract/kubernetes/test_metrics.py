@@ -6,9 +6,9 @@ import sys
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
 from tests.servers.kubernetes.server import KubeServer
-from typer.testing import CliRunner
 
 from dovetail.cli.main import app
 
