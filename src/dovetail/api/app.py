@@ -7,10 +7,11 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends, network, queues, workloads
+from dovetail.api import backends, names, network, queues, workloads
 from dovetail.api.nodes import nodes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
+from dovetail.api.protocol.encoded_slashes import EncodedSlashes
 from dovetail.api.protocol.openapi import describe
 from dovetail.api.questions import questions
 from dovetail.api.system import pages, system
@@ -19,7 +20,7 @@ from dovetail.control.plane import ControlPlane
 PREFIX = "/api/v1"
 
 #: In the order in which the description lists them.
-MODULES = (workloads, questions, nodes, backends, network, queues, policies, services, system)
+MODULES = (workloads, names, questions, nodes, backends, network, queues, policies, services, system)
 
 
 def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
@@ -55,6 +56,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(api)
     app.include_router(system.root)
     app.include_router(pages.router)
+    app.add_middleware(EncodedSlashes)
     app.add_middleware(problems.Envelope)
     problems.install(app)
     describe(app)

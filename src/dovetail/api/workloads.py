@@ -21,12 +21,13 @@ from dovetail.api.questions.planning import plans
 from dovetail.backends.contract import LogChunk
 from dovetail.control.errors import Conflict, ControlError, StoreError, Unavailable
 from dovetail.control.plane import ControlPlane
+from dovetail.control.services.workload_names import typed
 from dovetail.engine.questions.plan_questions import StartGuess
 from dovetail.model.backoff import Backoff
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import Strict
-from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Priority, Workload
+from dovetail.model.workloads.workload import Priority, Workload
 from dovetail.responses import ItemList
 from dovetail.responses.questions import DecisionRow, Plans
 from dovetail.responses.system import HistoryRow
@@ -121,9 +122,9 @@ async def workloads(request: Request, query: Annotated[ListQuery, Query()]) -> J
 
 
 @router.get("/{ref}")
-async def workload(request: Request, ref: str, namespace: Namespace = DEFAULT_NAMESPACE) -> Json[WorkloadDetail]:
+async def workload(request: Request, ref: str, namespace: Namespace = None) -> Json[WorkloadDetail]:
     """One workload, by id or by name (the newest of that name), with its definition; while it waits, also when it will
-    probably start."""
+    probably start. A name may be written `namespace/name`, with the slash as %2F."""
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)
     by_state = {state: row[state] for state in TasksByState.__annotations__}
@@ -142,41 +143,50 @@ async def workload(request: Request, ref: str, namespace: Namespace = DEFAULT_NA
 async def tasks(
     request: Request,
     ref: str,
-    namespace: Namespace = DEFAULT_NAMESPACE,
+    namespace: Namespace = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
 ) -> Json[ItemList[TaskRow]]:
-    """Its tasks, by replica."""
+    """Its tasks, by replica. The name of a group stands for all its workloads, `name.3` for one task."""
     plane = plane_of(request)
-    row = await plane.resolve(ref, namespace)
-    return Json({"items": cast("list[TaskRow]", await plane.read(plane.store.tasks, row["id"], limit, offset))})
+    found = await plane.names.find(ref, namespace)
+    if found.replica is not None:
+        rows = await plane.read(plane.store.tasks, found.workloads[0]["id"], 1, found.replica)
+        return Json({"items": cast("list[TaskRow]", rows)})
+    rows = []
+    for row in found.workloads:
+        if offset < row["replicas"] and len(rows) < limit:
+            rows += await plane.read(plane.store.tasks, row["id"], limit - len(rows), offset)
+        offset = max(0, offset - row["replicas"])
+    return Json({"items": cast("list[TaskRow]", rows)})
 
 
 @router.get("/{ref}/decisions")
 async def decisions(
     request: Request,
     ref: str,
-    namespace: Namespace = DEFAULT_NAMESPACE,
+    namespace: Namespace = None,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 20,
 ) -> Json[ItemList[DecisionRow]]:
-    """The decisions about its tasks, with their reasons, newest first."""
+    """The decisions about its tasks, with their reasons, newest first; of a group, about all its workloads."""
     plane = plane_of(request)
-    row = await plane.resolve(ref, namespace)
-    return Json({"items": cast("list[DecisionRow]", await plane.read(plane.store.decisions, row["id"], limit))})
+    found = await plane.names.find(ref, namespace)
+    rows = await plane.read(plane.store.decisions, found.ids, limit, found.replica)
+    return Json({"items": cast("list[DecisionRow]", rows)})
 
 
 @router.get("/{ref}/history")
 async def history(
     request: Request,
     ref: str,
-    namespace: Namespace = DEFAULT_NAMESPACE,
+    namespace: Namespace = None,
     after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
 ) -> Json[ItemList[HistoryRow]]:
-    """What happened to it, oldest first."""
+    """What happened to it, oldest first; of a group, to all its workloads."""
     plane = plane_of(request)
-    row = await plane.resolve(ref, namespace)
-    rows = await plane.read(plane.store.history, row["id"], None, after, limit)
+    found = await plane.names.find(ref, namespace)
+    rows = await plane.read(plane.store.history, found.ids, None, after, limit, None, found.replica)
     return Json({"items": cast("list[HistoryRow]", rows)})
 
 
@@ -184,7 +194,7 @@ async def history(
 async def cancel(
     request: Request,
     ref: str,
-    namespace: Namespace = DEFAULT_NAMESPACE,
+    namespace: Namespace = None,
     reason: Annotated[str, Query(max_length=500)] = "cancelled by a user",
 ) -> AcceptedJson[AcceptedWorkload]:
     """Cancel it: pending tasks are dropped, running tasks are stopped. Asking again changes nothing.
@@ -192,32 +202,36 @@ async def cancel(
     The name of a group stands for all its workloads.
     """
     plane = plane_of(request)
-    if group := plane.questions.workloads.group(namespace, ref):
-        await plane.cancel(group, reason)
-        return AcceptedJson({"id": group[0], "namespace": namespace, "name": ref})
-    row = await plane.resolve(ref, namespace)
-    if row["finished_at"] is not None:
-        raise HttpProblem(409, f"{row['namespace']}/{row['name']} is already finished: it {row['state']}")
-    await plane.cancel([row["id"]], reason)
-    return AcceptedJson({"id": row["id"], "namespace": row["namespace"], "name": row["name"]})
+    found = await plane.names.find(ref, namespace)
+    first = found.workloads[0]
+    if found.replica is not None:
+        raise HttpProblem(409, f"one task cannot be cancelled alone; cancel the whole workload: {typed(first)}")
+    unfinished = [row["id"] for row in found.workloads if row["finished_at"] is None]
+    if not unfinished:
+        raise HttpProblem(409, f"{first['namespace']}/{first['name']} is already finished: it {first['state']}")
+    await plane.cancel(unfinished, reason)
+    name = found.group or first["name"]
+    return AcceptedJson({"id": unfinished[0], "namespace": first["namespace"], "name": name})
 
 
 @router.get("/{ref}/logs")
 async def logs(
     request: Request,
     ref: str,
-    namespace: Namespace = DEFAULT_NAMESPACE,
-    replica: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    namespace: Namespace = None,
+    replica: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
     offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_BYTES)] = 65536,
     follow: bool = False,
 ) -> PlainText | TextStream:
-    """Output of a task's latest attempt from a byte offset. With `follow`, a stream until the task ends.
+    """Output of a task's latest attempt from a byte offset. With `follow`, a stream until the task ends. The task is
+    named as in `train.3`, or by `replica`; otherwise it is the first.
 
     The headers X-Next-Offset and X-Ended say where to go on, and whether the task has ended.
     """
     plane = plane_of(request)
-    row = await plane.resolve(ref, namespace)
+    row, named = await plane.names.one(ref, namespace)
+    replica = replica if replica is not None else named or 0
     chunk = await plane.output.read(row["id"], replica, offset, limit)
     if follow:
         return TextStream(until_closing(request, _following(plane, row["id"], replica, chunk)))

@@ -8,6 +8,7 @@ import click
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import Files
+from dovetail.cli.terminal.named import refs, show_each
 from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Option
@@ -30,30 +31,28 @@ def plan(
         plan_and_show(client, work, output)
 
 
-def explain(
-    name: WorkloadName, namespace: Namespace = "default", output: Output = Format.TABLE, url: Url = None
-) -> None:
+def explain(name: WorkloadName, namespace: Namespace = None, output: Output = Format.TABLE, url: Url = None) -> None:
     """Why a workload runs where it runs, or why it waits: one sentence, then the details.
 
     For pending work: which of its requirements no node satisfies together, and what would help; each suggestion was
     tried first. The funnel shows how many nodes each filter left, the table the scores of the best nodes.
     """
     with connect(url) as client:
-        answer = client.explain(name, namespace)
-    show(answer, output, lambda wide: render.decision.explain_view(answer, time.time(), wide))
+        answers = [client.explain(ref) for ref in refs(client, name, namespace)]
+    show_each(answers, output, lambda answer, wide: render.decision.explain_view(answer, time.time(), wide))
 
 
 def why_not(
     name: WorkloadName,
     node: NodeName,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
     """Why a workload is not on a certain node: every filter that refuses the node, or how it ranks against the best."""
     with connect(url) as client:
-        answer = client.why_not(name, node, namespace)
-    show(answer, output, lambda wide: render.decision.why_not_view(answer, wide))
+        answers = [client.why_not(ref, node) for ref in refs(client, name, namespace)]
+    show_each(answers, output, lambda answer, wide: render.decision.why_not_view(answer, wide))
 
 
 def capacity(

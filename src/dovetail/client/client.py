@@ -10,6 +10,7 @@ idempotency key, so it is repeated after a lost answer without submitting twice.
 from typing import Self
 
 from dovetail.client.backends import BackendCalls
+from dovetail.client.names import NameCalls
 from dovetail.client.network import NetworkCalls
 from dovetail.client.nodes import NodeCalls
 from dovetail.client.policies import PolicyCalls
@@ -22,10 +23,21 @@ from dovetail.client.workloads import WorkloadCalls
 TIMEOUT_S = 30.0
 
 
-class Client(WorkloadCalls, QuestionCalls, NodeCalls, QueueCalls, NetworkCalls, PolicyCalls, BackendCalls, SystemCalls):
+class Client(
+    WorkloadCalls,
+    NameCalls,
+    QuestionCalls,
+    NodeCalls,
+    QueueCalls,
+    NetworkCalls,
+    PolicyCalls,
+    BackendCalls,
+    SystemCalls,
+):
     """Talks to one server. Use it as a context manager, or call `close`.
 
-    A workload is named by its id, or by its name in a namespace (`default` where none is given).
+    A workload is named as the command line takes it: by its id, or as `train`, `team/train`, `train.3` for one task. A
+    name without a namespace is the one in `default`, or else the only one there is.
     """
 
     def __init__(self, url: str | None = None, token: str | None = None, timeout_s: float = TIMEOUT_S) -> None:

@@ -113,7 +113,7 @@ class WorkloadCalls:
         ref: str | int,
         namespace: str | None = None,
         *,
-        replica: int = 0,
+        replica: int | None = None,
         offset: int = 0,
         limit: int = LOG_BYTES,
     ) -> OutputChunk:
@@ -125,7 +125,7 @@ class WorkloadCalls:
         return OutputChunk(answer.text, following, headers.get("x-ended") == "true")
 
     def follow_logs(
-        self, ref: str | int, namespace: str | None = None, *, replica: int = 0, offset: int = 0
+        self, ref: str | int, namespace: str | None = None, *, replica: int | None = None, offset: int = 0
     ) -> Iterator[str]:
         """Output as the task writes it, until the task ends."""
         params = {"namespace": namespace, "replica": replica, "offset": offset, "follow": True}

@@ -17,7 +17,7 @@ import structlog
 from dovetail.constraints.syntax import parser
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
-from dovetail.control.errors import Conflict, NotFound, StoreError, Unavailable
+from dovetail.control.errors import Conflict, StoreError, Unavailable
 from dovetail.control.loop.inbox import AcceptedSubmission, InboxEvents, PendingSubmission
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_access import DefinitionCache, on_store_thread
@@ -29,6 +29,7 @@ from dovetail.control.services.questions import QuestionDesk
 from dovetail.control.services.reservations import ReservationService
 from dovetail.control.services.service_affinity import ServiceAffinityService
 from dovetail.control.services.task_output import TaskOutput
+from dovetail.control.services.workload_names import WorkloadNames
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.subsystems.contract import ControlAccess, DurableStep
 from dovetail.control.subsystems.host import SubsystemHost
@@ -64,6 +65,7 @@ class ControlPlane:
         self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
         self.store: Store = sqlite_store(settings.database)
+        self.names = WorkloadNames(self.store, self.questions)
         self.policies = PolicyService(self.questions.policies, self.store, self._apply)
         self.affinity = ServiceAffinityService(self.policies)
         self.network = NetworkService(self.questions, self._apply)
@@ -215,17 +217,10 @@ class ControlPlane:
             raise Invalid([Complaint("request", None, "", words)])
         self._admission.check(specs, limits.max_replicas)
 
-    async def resolve(self, ref: str, namespace: str) -> dict[str, Any]:
-        """A workload by id, or the newest of that name. Raises NotFound."""
-        if ref.isascii() and ref.isdigit():
-            found = await self.read(self.store.workload, int(ref[:18]))
-            what = f"workload {ref[:18]}"
-        else:
-            found = await self.read(self.store.find_workload, namespace, ref)
-            what = f"workload {ref[:100]!r} in namespace {namespace[:100]!r}"
-        if found is None:
-            raise NotFound(f"no {what}")
-        return found
+    async def resolve(self, ref: str, namespace: str | None = None) -> dict[str, Any]:
+        """One workload, however it is written (`names`). Raises NotFound; Conflict where several are meant."""
+        row, _ = await self.names.one(ref, namespace)
+        return row
 
     async def cancel(self, workloads: list[int], reason: str) -> None:
         ended = [id_ for id_ in workloads if id_ not in self.questions.workloads]

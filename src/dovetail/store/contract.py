@@ -55,6 +55,21 @@ class Store(Protocol):
     def find_workload(self, namespace: str, name: str) -> dict[str, Any] | None:
         """The newest workload of that name."""
 
+    def find_everywhere(self, name: str) -> list[dict[str, Any]]:
+        """The newest workload of that name in each namespace, by namespace."""
+
+    def namespaces(self) -> list[str]:
+        """Those that have a workload, sorted."""
+
+    def in_group(self, group: str, newest: int) -> list[dict[str, Any]]:
+        """Workloads whose gang names this group, among the newest so many; oldest first."""
+
+    def with_role(self, role: str) -> list[dict[str, Any]]:
+        """Unfinished workloads that may be this role of a group: their names end in it."""
+
+    def recent_names(self, limit: int) -> list[dict[str, Any]]:
+        """`namespace` and `name` of the newest workloads, each pair once."""
+
     def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
         """Rows as of `workload`, without `spec` and `shape_json`. Raises ValueError for a cursor no page gave."""
 
@@ -69,18 +84,21 @@ class Store(Protocol):
     def node_tasks(self, node: str) -> list[dict[str, Any]]:
         """Unfinished tasks that hold capacity on the node, with namespace and name of their workload."""
 
-    def decisions(self, workload_id: int, limit: int = 20) -> list[dict[str, Any]]:
-        """Newest first, `explanation` already parsed."""
+    def decisions(
+        self, workload_id: int | Collection[int], limit: int = 20, replica: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Newest first, `explanation` already parsed; of one task only, if `replica` is given."""
 
     def history(
         self,
-        workload_id: int | None = None,
+        workload_id: int | Collection[int] | None = None,
         node: str | None = None,
         after: int = 0,
         limit: int = 100,
         backend: str | None = None,
+        replica: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Oldest first, each with its `seq`."""
+        """Oldest first, each with its `seq`. With `replica`, what is about another task is left out."""
 
     def newest_history(self) -> int:
         """The `seq` of the last line, 0 if there is none."""

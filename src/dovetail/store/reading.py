@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import Connection, Select, func, select, text
+from sqlalchemy import ColumnElement, Connection, Select, func, select, text
 
 from dovetail.model.reason import explanation_dict
 from dovetail.model.record import BackendRecord
@@ -54,10 +54,42 @@ class Reads(ABC):
         query = _whole_workloads().where(workloads.c.namespace == namespace, workloads.c.name == name)
         return self._one_workload(query.order_by(workloads.c.id.desc()).limit(1))
 
+    def find_everywhere(self, name: str) -> list[dict[str, Any]]:
+        found = (self.find_workload(namespace, name) for namespace in self.namespaces())
+        return [row for row in found if row is not None]
+
+    def namespaces(self) -> list[str]:
+        # One step along the index for each: distinct values would read the whole of it.
+        found: list[str] = []
+        with self._reading() as connection:
+            following = select(func.min(workloads.c.namespace))
+            while (one := connection.scalar(following)) is not None:
+                found.append(one)
+                following = select(func.min(workloads.c.namespace)).where(workloads.c.namespace > one)
+        return found
+
+    def in_group(self, group: str, newest: int) -> list[dict[str, Any]]:
+        last = select(func.max(workloads.c.id)).scalar_subquery()
+        mentioned = workloads.c.spec_json.contains(f'"{group}"', autoescape=True)
+        query = _whole_workloads().where(workloads.c.id > last - newest, mentioned).order_by(workloads.c.id)
+        return [row for row in self._whole(query) if (row["spec"].get("gang") or {}).get("group") == group]
+
+    def with_role(self, role: str) -> list[dict[str, Any]]:
+        of_role = workloads.c.name.endswith(f"-{role}", autoescape=True)
+        return self._whole(_whole_workloads().where(workloads.c.state.in_(UNFINISHED), of_role))
+
+    def recent_names(self, limit: int) -> list[dict[str, Any]]:
+        newest = select(workloads.c.namespace, workloads.c.name).order_by(workloads.c.id.desc()).limit(limit)
+        found = {(row["namespace"], row["name"]): row for row in self._rows(newest)}
+        return list(found.values())
+
     def _one_workload(self, query: Select[Any]) -> dict[str, Any] | None:
-        found = next(iter(self._rows(query)), None)
-        if found is not None:
-            found["spec"] = orjson.loads(found.pop("spec_json"))
+        return next(iter(self._whole(query)), None)
+
+    def _whole(self, query: Select[Any]) -> list[dict[str, Any]]:
+        found = self._rows(query)
+        for row in found:
+            row["spec"] = orjson.loads(row.pop("spec_json"))
         return found
 
     def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
@@ -104,23 +136,30 @@ class Reads(ABC):
         )
         return [_with_devices(row) for row in self._rows(query)]
 
-    def decisions(self, workload_id: int, limit: int = 20) -> list[dict[str, Any]]:
+    def decisions(
+        self, workload_id: int | Collection[int], limit: int = 20, replica: int | None = None
+    ) -> list[dict[str, Any]]:
         newest_first = (decisions.c.at.desc(), decisions.c.replica.desc(), decisions.c.attempt.desc())
-        query = select(decisions).where(decisions.c.workload == workload_id).order_by(*newest_first).limit(limit)
+        query = select(decisions).where(_is(decisions.c.workload, workload_id)).order_by(*newest_first).limit(limit)
+        if replica is not None:
+            query = query.where(decisions.c.replica == replica)
         return [row | {"explanation": explanation_dict(orjson.loads(row["explanation"]))} for row in self._rows(query)]
 
     def history(
         self,
-        workload_id: int | None = None,
+        workload_id: int | Collection[int] | None = None,
         node: str | None = None,
         after: int = 0,
         limit: int = 100,
         backend: str | None = None,
+        replica: int | None = None,
     ) -> list[dict[str, Any]]:
         query = select(history).where(history.c.seq > after).order_by(history.c.seq).limit(limit)
         for column, wanted in (("workload", workload_id), ("node", node), ("backend", backend)):
             if wanted is not None:
-                query = query.where(history.c[column] == wanted)
+                query = query.where(_is(history.c[column], wanted))
+        if replica is not None:
+            query = query.where(history.c.replica.is_(None) | (history.c.replica == replica))
         return self._rows(query)
 
     def newest_history(self) -> int:
@@ -157,6 +196,11 @@ def _whole_workloads() -> Select[Any]:
     """With definition and shape, which lists leave out."""
     columns = (*_SUMMARY, workloads.c.spec_json, shapes.c.json.label("shape_json"))
     return select(*columns).join(shapes, shapes.c.id == workloads.c.shape)
+
+
+def _is(column: ColumnElement[Any], wanted: Any) -> ColumnElement[bool]:
+    """It has the value, or one of several."""
+    return column == wanted if isinstance(wanted, int | str) else column.in_(wanted)
 
 
 def _with_devices(row: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from tests.contract.store.records import (
     NOW,
@@ -70,6 +71,40 @@ def test_a_name_finds_the_newest_workload_of_its_namespace(store: Store) -> None
     assert found is not None
     assert found["id"] == 2
     assert found["spec"]["name"] == "train-2"
+
+
+def test_a_name_is_found_in_every_namespace(store: Store) -> None:
+    store.write(submitted(1, 2, name="train"))
+    store.write(submitted(3, 4, name="train", namespace="other"))
+    store.write(submitted(5, namespace="third"))
+    assert [row["id"] for row in store.find_everywhere("train")] == [4, 2]
+    assert store.find_everywhere("nobody") == []
+    assert store.namespaces() == ["other", "research", "third"]
+
+
+def test_recent_names_come_once_and_newest_first(store: Store) -> None:
+    store.write(submitted(1, 2, name="train"))
+    store.write(submitted(3, name="eval", namespace="other"))
+    assert store.recent_names(10) == [
+        {"namespace": "other", "name": "eval"},
+        {"namespace": "research", "name": "train"},
+    ]
+    assert len(store.recent_names(1)) == 1
+
+
+def test_members_of_a_group_are_found_by_its_exact_name(store: Store) -> None:
+    for id_, group in ((1, "g_1"), (2, "gx1"), (3, "G_1"), (4, "g_1")):
+        store.write(submitted(id_, spec_json=orjson.dumps({"name": "w", "gang": {"min": 1, "group": group}}).decode()))
+    store.write(submitted(5, spec_json='{"name":"g_1"}'))
+    assert [row["id"] for row in store.in_group("g_1", 100)] == [1, 4]
+    assert [row["id"] for row in store.in_group("g_1", 2)] == [4]
+
+
+def test_workloads_that_may_be_a_role_are_unfinished_and_end_in_its_name(store: Store) -> None:
+    store.write(submitted(1, 2, name="train-worker"))
+    store.write(submitted(3, name="train-homework"))
+    store.write(finished(1))
+    assert [row["id"] for row in store.with_role("worker")] == [2]
 
 
 @pytest.mark.parametrize(
@@ -227,6 +262,8 @@ def test_history_is_read_oldest_first_and_from_where_one_stopped(store: Store) -
     assert [row["message"] for row in store.history(workload_id=1)] == ["one", "three"]
     assert [row["message"] for row in store.history(node="node-a")] == ["one", "two"]
     assert [row["message"] for row in store.history(workload_id=1, node="node-a")] == ["one"]
+    assert [row["message"] for row in store.history(workload_id=[1, 2])] == ["one", "three"]
+    assert [row["message"] for row in store.history(workload_id=1, replica=1)] == ["three"]
     assert [row["message"] for row in store.history(after=lines[1]["seq"], limit=1)] == ["three"]
     assert {name: lines[0][name] for name in ("at", "kind", "workload", "replica", "node")} == {
         "at": NOW,

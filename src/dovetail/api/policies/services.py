@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Path, Request
 
 from dovetail.api.policies.policies import effect_of
-from dovetail.api.protocol.body import Author, Namespace, model_in, plane_of
+from dovetail.api.protocol.body import Author, InNamespace, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json, NoContent
 from dovetail.control.plane import ControlPlane
@@ -45,7 +45,7 @@ async def services(request: Request) -> Json[ItemList[ServiceAffinityRow]]:
 
 @router.put("/{service}/{side}", openapi_extra=takes(NodeRule))
 async def set_affinity(
-    request: Request, service: str, side: Which, namespace: Namespace = DEFAULT_NAMESPACE, author: Author = ""
+    request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE, author: Author = ""
 ) -> Json[ChangedAffinity]:
     """`affinity`: the nodes that tasks of the service prefer, or with `required` must be on; `antiaffinity`: those that
     they avoid, or must not be on. Names that no node has now are kept, with a warning."""
@@ -56,7 +56,7 @@ async def set_affinity(
 
 @router.get("/{service}/{side}")
 async def affinity(
-    request: Request, service: str, side: Which, namespace: Namespace = DEFAULT_NAMESPACE
+    request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE
 ) -> Json[ServiceAffinityRow]:
     plane = plane_of(request)
     return Json(_shown(plane, plane.affinity.get(namespace, service, side), plane.questions.policies.reach()))
@@ -64,7 +64,7 @@ async def affinity(
 
 @router.delete("/{service}/{side}")
 async def clear_affinity(
-    request: Request, service: str, side: Which, namespace: Namespace = DEFAULT_NAMESPACE, author: Author = ""
+    request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE, author: Author = ""
 ) -> NoContent:
     await plane_of(request).affinity.remove(namespace, service, side, author)
     return NoContent()

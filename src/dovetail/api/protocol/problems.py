@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dovetail.api.protocol.encoded_slashes import DECODED_PATH
 from dovetail.api.protocol.openapi import description_of
 from dovetail.api.protocol.replies import json_bytes
 from dovetail.control.errors import Conflict, NotFound, Unavailable
@@ -118,7 +119,8 @@ def install(app: FastAPI) -> None:
         problem = problem_of(error)
         if problem.status == 405:
             problem = await _wrong_method(app, request.url.path)
-        return answer_of(problem, request.url.path, request.state.request_id)
+        path = request.scope.get(DECODED_PATH, request.url.path)
+        return answer_of(problem, path, request.state.request_id)
 
     for kind in (
         *(HttpProblem, Invalid, NotFound, Conflict, Unavailable, StoreError),

@@ -20,7 +20,7 @@ from dovetail.model.device import WHOLE
 from dovetail.model.reason import waits_for_nodes, waits_for_others
 from dovetail.model.requests.shape import Shape
 from dovetail.model.text.strict import Name
-from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Workload
+from dovetail.model.workloads.workload import Workload
 from dovetail.responses.questions import (
     CapacityAnswer,
     DecisionRow,
@@ -69,11 +69,11 @@ async def capacity(request: Request) -> Json[CapacityAnswer]:
 
 
 @router.get("/workloads/{ref}/explain", tags=["questions"])
-async def explain(request: Request, ref: str, namespace: Namespace = DEFAULT_NAMESPACE) -> Json[ExplainAnswer]:
+async def explain(request: Request, ref: str, namespace: Namespace = None) -> Json[ExplainAnswer]:
     """Why it runs where it runs, from the stored decision; for pending work what the scheduler would say now."""
     plane = plane_of(request)
-    row = await plane.resolve(ref, namespace)
-    decisions = cast("list[DecisionRow]", await plane.read(plane.store.decisions, row["id"], 1))
+    row, replica = await plane.names.one(ref, namespace)
+    decisions = cast("list[DecisionRow]", await plane.read(plane.store.decisions, row["id"], 1, replica))
     decision = decisions[0] if decisions else None
     return Json(await plane.ask(lambda _: _explained(plane, row, decision)))
 
@@ -101,9 +101,7 @@ def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow |
 
 
 @router.get("/workloads/{ref}/why-not/{node}", tags=["questions"])
-async def why_not(
-    request: Request, ref: str, node: str, namespace: Namespace = DEFAULT_NAMESPACE
-) -> Json[WhyNotAnswer]:
+async def why_not(request: Request, ref: str, node: str, namespace: Namespace = None) -> Json[WhyNotAnswer]:
     """Why it is not on that node: what every filter says, or how the node ranks."""
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)

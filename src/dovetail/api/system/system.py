@@ -15,7 +15,6 @@ from dovetail.api.protocol.replies import EventStream, Json, PlainText, json_byt
 from dovetail.control.errors import ControlError
 from dovetail.control.plane import ControlPlane
 from dovetail.model.text.strict import MAX_NAME, MAX_NODE_NAME
-from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 from dovetail.placement.pipeline.profiles import BUILT_IN
 from dovetail.responses import ItemList
 from dovetail.responses.system import ClusterSummary, HistoryRow, NodeCounts, Profiles, ServerHealth
@@ -89,7 +88,7 @@ async def events(
     request: Request,
     after: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
     workload: Annotated[str | None, Query(max_length=200)] = None,
-    namespace: Namespace = DEFAULT_NAMESPACE,
+    namespace: Namespace = None,
     node: Annotated[str | None, Query(max_length=MAX_NODE_NAME)] = None,
     backend: Annotated[str | None, Query(max_length=MAX_NAME)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
@@ -101,26 +100,31 @@ async def events(
     added, changed or removed it, and when.
     """
     plane = plane_of(request)
-    workload_id = None if workload is None else (await plane.resolve(workload, namespace))["id"]
+    named = None if workload is None else await plane.names.find(workload, namespace)
+    ids, replica = (None, None) if named is None else (named.ids, named.replica)
     if EventStream.media_type not in request.headers.get("Accept", ""):
-        rows = await plane.read(plane.store.history, workload_id, node, after or 0, limit, backend)
+        rows = await plane.read(plane.store.history, ids, node, after or 0, limit, backend, replica)
         return Json({"items": cast("list[HistoryRow]", rows)})
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
         after = int(last_event_id[:18])  # a browser sends it after a lost connection
-    wanted = {"workload": workload_id, "node": node, "backend": backend}
-    wanted = {column: value for column, value in wanted.items() if value is not None}
-    stream = until_closing(request, _stream(plane, after, wanted))
+    asked = {"workload": ids, "node": node, "backend": backend}
+    accepted: dict[str, list[Any]] = {
+        column: value if isinstance(value, list) else [value] for column, value in asked.items() if value is not None
+    }
+    if replica is not None:
+        accepted["replica"] = [None, replica]
+    stream = until_closing(request, _stream(plane, after, accepted))
     return EventStream(stream, headers=_STREAM_HEADERS)
 
 
-async def _stream(plane: ControlPlane, after: int | None, wanted: dict[str, Any]) -> AsyncIterator[bytes]:
+async def _stream(plane: ControlPlane, after: int | None, accepted: dict[str, list[Any]]) -> AsyncIterator[bytes]:
     yield b": events of Dovetail\n\n"  # at once: the client then knows that it is connected
     try:
         async with plane.subscribe(after) as lines:
             async for line in lines:
                 if line is None:
                     yield b": still here\n\n"
-                elif all(line[column] == value for column, value in wanted.items()):
+                elif all(line[column] in values for column, values in accepted.items()):
                     yield _event(line)
     except ControlError:
         return  # the server stops; the client comes back with Last-Event-ID

@@ -11,7 +11,7 @@ from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.options import By
 from dovetail.cli.terminal.output import Format, Output, show, warn
 from dovetail.cli.terminal.parameters import Argument, Option
-from dovetail.cli.terminal.server import Namespace, Url, check_name, connect
+from dovetail.cli.terminal.server import InNamespace, Url, check_name, connect
 
 if TYPE_CHECKING:
     from dovetail.client import Client
@@ -39,7 +39,7 @@ def _rule(change: "Callable[[Client], Callable[..., ChangedAffinity]]", required
         service: Service,
         nodes: Nodes,
         required: Annotated[bool, Option("--required", help=required_help)] = False,
-        namespace: Namespace = "default",
+        namespace: InNamespace = "default",
         by: By = "",
         output: Output = Format.TABLE,
         url: Url = None,
@@ -60,7 +60,7 @@ command.action("avoid", _AVOID)(_rule(lambda client: client.set_service_antiaffi
 
 
 @command.action("clear")
-def clear(service: Service, namespace: Namespace = "default", url: Url = None) -> None:
+def clear(service: Service, namespace: InNamespace = "default", url: Url = None) -> None:
     """Clear both lists of a service: the nodes to prefer and the nodes to avoid."""
     from dovetail.client import DovetailError
 

@@ -11,7 +11,7 @@ from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import SUFFIXES, read_file
 from dovetail.cli.terminal.output import Format, Output, show, warn
 from dovetail.cli.terminal.parameters import Argument, Option
-from dovetail.cli.terminal.server import Namespace, Url, connect
+from dovetail.cli.terminal.server import InNamespace, Url, connect
 
 command = plain_group("Expressions about nodes, as in require, prefer and avoid.")
 
@@ -23,7 +23,7 @@ def check(
         str | None,
         Option("--file", "-f", metavar="FILE|-", help="From a file: text, or a structure in YAML or JSON."),
     ] = None,
-    namespace: Namespace = "default",
+    namespace: InNamespace = "default",
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:

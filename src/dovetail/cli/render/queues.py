@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import ACCENT
+from dovetail.cli.render.parts.names import name_of, plain_name
 from dovetail.cli.render.parts.table import Listing, TableColumn, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span, starts_in
@@ -44,7 +45,7 @@ def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Li
         TableColumn("#", lambda row: row["position"], right=True),
         TableColumn("ID", lambda row: row["id"], right=True, wide=True),
         TableColumn("NAMESPACE", lambda row: row["namespace"], wide=True),
-        TableColumn("NAME", lambda row: row["name"]),
+        TableColumn("NAME", plain_name if wide else name_of(rows)),
         TableColumn("QUEUE", lambda row: row.get("queue"), wide=True),
         TableColumn("USER", lambda row: row.get("user"), wide=True),
         TableColumn("PRIORITY", lambda row: _priority(row, wide)),

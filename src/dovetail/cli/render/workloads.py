@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from dovetail.cli.render.parts.names import name_of, plain_name
 from dovetail.cli.render.parts.state import state, tally
 from dovetail.cli.render.parts.table import TableColumn, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
@@ -21,11 +22,11 @@ def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, m
         return Text("no workloads here; submit one: dovetail submit --name hello -- echo hi")
     found = Counter(row["state"] for row in rows)
     head = f"{'the newest ' if more else ''}{count(len(rows), 'workload')}: {tally(found)}"
-    mixed = len({row["namespace"] for row in rows}) > 1 and not wide
+    name = plain_name if wide else name_of(rows)
     columns: list[TableColumn[WorkloadRow]] = [
         TableColumn("ID", lambda row: row["id"], right=True, wide=True),
         TableColumn("NAMESPACE", lambda row: row["namespace"], wide=True),
-        TableColumn("NAME", lambda row: f"{row['namespace']}/{row['name']}" if mixed else row["name"]),
+        TableColumn("NAME", name),
         TableColumn("KIND", lambda row: row["kind"], wide=True),
         TableColumn("STATE", lambda row: state(row["state"])),
         TableColumn("TASKS", lambda row: f"{row['active'] + row['succeeded']}/{row['replicas']}", right=True),

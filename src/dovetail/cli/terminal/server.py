@@ -32,10 +32,18 @@ def check_name(value: str | list[str] | None) -> str | list[str] | None:
     return value
 
 
-WorkloadName = Annotated[str, Argument(metavar="NAME", callback=check_name, help="The workload: name or id.")]
+_WORKLOAD = "The workload: [NAMESPACE/]NAME[.REPLICA], or its id."
+_WORKLOADS = "Workloads or groups: [NAMESPACE/]NAME, or ids."
+
+WorkloadName = Annotated[str, Argument(metavar="WORKLOAD", callback=check_name, help=_WORKLOAD)]
 NodeName = Annotated[str, Argument(metavar="NODE", callback=check_name, help="The node.")]
-Names = Annotated[list[str], Argument(metavar="NAME", callback=check_name, help="Workloads: names or ids.")]
-Namespace = Annotated[str, Option("--namespace", "-n", metavar="NAME", help="The namespace it is in.")]
+Names = Annotated[list[str], Argument(metavar="WORKLOAD", callback=check_name, help=_WORKLOADS)]
+Namespace = Annotated[
+    str | None,
+    Option("--namespace", "-n", metavar="NAME", help="Where to look; else in default, then everywhere."),
+]
+#: Of things that always are in a namespace, and not looked for in others.
+InNamespace = Annotated[str, Option("--namespace", "-n", metavar="NAME", help="The namespace it is in.")]
 
 _before_command: ContextVar[str | None] = ContextVar("_before_command", default=None)
 

@@ -12,7 +12,7 @@ from dovetail.cli.terminal.server import Names, Namespace, Url, connect
 
 def command(
     names: Names,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     reason: Annotated[str | None, Option(metavar="TEXT", help="Kept in its history.")] = None,
     url: Url = None,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
+from dovetail.cli.terminal.named import refs, show_each
 from dovetail.cli.terminal.output import Format, Output, say, show
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, check_name, connect
@@ -30,11 +31,9 @@ _HISTORY_DESCRIBED = 200
 def get(
     what: Annotated[
         list[str] | None,
-        Argument(metavar="KIND|NAME", callback=check_name, help=f"{', '.join(KINDS)}, or names of workloads."),
+        Argument(metavar="KIND|WORKLOAD", callback=check_name, help=f"{', '.join(KINDS)}, or workloads."),
     ] = None,
-    namespace: Annotated[
-        str | None, Option("--namespace", "-n", metavar="NAME", help="Only this one; names: default.")
-    ] = None,
+    namespace: Annotated[str | None, Option("--namespace", "-n", metavar="NAME", help="Only this one.")] = None,
     state: Annotated[
         str | None, Option(metavar="STATE", help="pending, starting, running, succeeded, failed, cancelled.")
     ] = None,
@@ -57,7 +56,7 @@ def get(
         if kind != "workloads":
             _list_other(client, kind, names, output)
         elif names:
-            _show_named(client, names, namespace or "default", output)
+            _show_named(client, names, namespace, output)
         else:
             page = client.workloads(
                 namespace=namespace,
@@ -86,8 +85,8 @@ def _asked(what: list[str]) -> tuple[str, list[str]]:
     return "workloads", what
 
 
-def _show_named(client: "Client", names: list[str], namespace: str, output: Format) -> None:
-    rows: list[Any] = [client.workload(name, namespace) for name in names]
+def _show_named(client: "Client", names: list[str], namespace: str | None, output: Format) -> None:
+    rows: list[Any] = [client.workload(ref) for name in names for ref in refs(client, name, namespace)]
     one_or_all = rows[0] if len(rows) == 1 else rows
     show(one_or_all, output, lambda wide: render.workloads.workload_list(rows, time.time(), wide))
 
@@ -103,15 +102,18 @@ def _list_other(client: "Client", kind: str, names: list[str], output: Format) -
     show(found, output, lambda wide: OTHERS[kind](found, wide))
 
 
-def describe(
-    name: WorkloadName, namespace: Namespace = "default", output: Output = Format.TABLE, url: Url = None
-) -> None:
+def describe(name: WorkloadName, namespace: Namespace = None, output: Output = Format.TABLE, url: Url = None) -> None:
     """Everything about one workload: timeline, tasks, the latest decision, history."""
     with connect(url) as client:
-        workload = client.workload(name, namespace)
-        id_ = workload["id"]  # by id from here on, so that a newer one of the same name cannot mix in
-        tasks = client.tasks(id_, limit=_TASKS_DESCRIBED)
-        decisions = client.decisions(id_, limit=1)
-        history = client.history(id_, limit=_HISTORY_DESCRIBED)
-    whole: WorkloadDescription = {"workload": workload, "tasks": tasks, "decisions": decisions, "history": history}
-    show(whole, output, lambda wide: render.description.description(**whole, now=time.time(), wide=wide))
+        described = [_description(client, ref) for ref in refs(client, name, namespace)]
+    now = time.time()
+    show_each(described, output, lambda whole, wide: render.description.description(**whole, now=now, wide=wide))
+
+
+def _description(client: "Client", ref: str) -> "WorkloadDescription":
+    return {
+        "workload": client.workload(ref),
+        "tasks": client.tasks(ref, limit=_TASKS_DESCRIBED),
+        "decisions": client.decisions(ref, limit=1),
+        "history": client.history(ref, limit=_HISTORY_DESCRIBED),
+    }

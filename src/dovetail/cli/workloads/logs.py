@@ -3,6 +3,7 @@
 import time
 from typing import TYPE_CHECKING, Annotated
 
+from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.output import say, write
 from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
@@ -16,26 +17,36 @@ _NOT_STARTED = frozenset({"pending", "placed", "bound"})
 
 def command(
     name: WorkloadName,
-    replica: Annotated[int, Option("--replica", "-r", metavar="N", min=0, help="Which task.")] = 0,
+    replica: Annotated[
+        int | None, Option("--replica", "-r", metavar="N", min=0, help="Which task; else the one in NAME, or 0.")
+    ] = None,
     follow: Annotated[bool, Option("--follow", help="Go on until the task ends.")] = False,
-    namespace: Namespace = "default",
+    namespace: Namespace = None,
     url: Url = None,
 ) -> None:
     """Print what a task wrote to its output and error output; the latest attempt where there were several."""
     with connect(url) as client:
-        id_ = client.workload(name, namespace)["id"]
-        if follow:
-            _await_start(client, id_, replica)
-            for text in client.follow_logs(id_, replica=replica):
-                write(text)
+        found = client.named(name, namespace)
+        which = next((one for one in (replica, found["replica"]) if one is not None), 0)
+        for row in found["workloads"]:
+            if len(found["workloads"]) > 1:
+                say(f"{typed_name(row)}:")
+            _print(client, row["id"], which, follow)
+
+
+def _print(client: "Client", id_: int, replica: int, follow: bool) -> None:
+    if follow:
+        _await_start(client, id_, replica)
+        for text in client.follow_logs(id_, replica=replica):
+            write(text)
+        return
+    offset = 0
+    while True:
+        chunk = client.logs(id_, replica=replica, offset=offset)
+        write(chunk.text)
+        if chunk.ended or chunk.next_offset == offset:
             return
-        offset = 0
-        while True:
-            chunk = client.logs(id_, replica=replica, offset=offset)
-            write(chunk.text)
-            if chunk.ended or chunk.next_offset == offset:
-                return
-            offset = chunk.next_offset
+        offset = chunk.next_offset
 
 
 def _await_start(client: "Client", id_: int, replica: int) -> None:

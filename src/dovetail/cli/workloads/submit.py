@@ -11,6 +11,7 @@ import click
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import SUFFIXES, Files
+from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, say, show
 from dovetail.cli.terminal.parameters import Argument, Option
@@ -124,7 +125,7 @@ def _variables(given: list[str]) -> dict[str, str]:
 
 
 def _accepted_words(accepted: list[Any]) -> str:
-    names = [row["name"] if row["namespace"] == "default" else f"{row['namespace']}/{row['name']}" for row in accepted]
+    names = [typed_name(row) for row in accepted]
     return f"accepted {count(len(names), 'workload')}: {first_of(names, most=10)}"
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.output import say
 from dovetail.cli.terminal.screen import status_line
 from dovetail.model.backoff import Backoff
@@ -68,7 +69,7 @@ class _Progress:
 
 def progress_words(row: "WorkloadDetail") -> str:
     """`train: running, 3 of 4 tasks done`; for waiting work why it waits."""
-    words = f"{row['name']}: {row['state']}"
+    words = f"{typed_name(row)}: {row['state']}"
     if row["replicas"] > 1:
         words += f", {row['succeeded']} of {row['replicas']} tasks done"
     if row["failed"]:

@@ -86,6 +86,10 @@ class BackendService:
 
     # --- asking ------------------------------------------------------------------------------------------------
 
+    @property
+    def names(self) -> list[str]:
+        return list(self._backends.members)
+
     def all(self) -> list[BackendStatus]:
         return [self.get(name) for name in self._backends.members]
 

@@ -73,6 +73,11 @@ class QueueQuestions:
     def __init__(self, state: EngineState) -> None:
         self._state = state
 
+    @property
+    def paths(self) -> list[str]:
+        """Of every queue, parents before children."""
+        return [queue.path for queue in self._state.router.queues.queues[1:]]
+
     def report(self, capacity: Amounts) -> QueueReport:
         """`capacity`: what the online nodes have in total, by resource."""
         state = self._state

@@ -58,11 +58,9 @@ class WorkloadQuestions:
         key = (namespace, name)
         return key in self._state.cluster.placements.directory or key in self._state.ended
 
-    def group(self, namespace: str, name: str) -> list[int]:
-        """The workloads that start together under this name; none where a workload itself has the name."""
-        taken = (namespace, name) in self._state.cluster.placements.directory
-        group = None if taken else self._state.groups.named(namespace, name)
-        return [] if group is None else list(group.members)
+    def members(self, group: str) -> list[int]:
+        """The live workloads of every group of this name, whatever its namespace."""
+        return [id_ for one in self._state.groups.all() if one.name == group for id_ in one.members]
 
     def shape(self, workload: int) -> Shape | None:
         """The shape under which its tasks are placed; None for a workload that has ended."""

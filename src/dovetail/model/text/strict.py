@@ -83,7 +83,13 @@ Name = Annotated[str, AfterValidator(check_name)]
 NodeName = Annotated[str, AfterValidator(check_node_name)]
 
 
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant."""
+    near = difflib.get_close_matches(word[:MAX_NAME], list(known), n=1)
+    return near[0] if near else None
+
+
 def closest(word: str, known: Iterable[str]) -> str:
     """` Did you mean …?`, or empty: a suffix for errors about unknown words."""
-    near = difflib.get_close_matches(word[:MAX_NAME], list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest(word, known)
+    return "" if near is None else f" Did you mean {near!r}?"

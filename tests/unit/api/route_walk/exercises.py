@@ -56,6 +56,16 @@ def output(walk: Walk) -> None:
     assert "".join(walk.client.follow_logs("wrote")) == walk.client.logs("wrote").text
 
 
+# --- names ---------------------------------------------------------------------------------------------------
+
+
+@exercises("GET /names", "GET /names/{ref}")
+def names(walk: Walk) -> None:
+    with walk.submitted("called", namespace="walked", replicas=2):
+        assert walk.client.names("workloads", "walked/") == ["walked/called"]
+        assert walk.client.named("called.1")["replica"] == 1
+
+
 # --- questions -----------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,15 @@
+"""Answers about names."""
+
+from typing_extensions import TypedDict
+
+from dovetail.responses.workloads import WorkloadRow
+
+
+class NamedWorkloads(TypedDict):
+    """What a name stands for: `workloads` are several only for a `group`. `replica`: the task that was named, if one
+    was. `typed`: the name as it can be typed from anywhere."""
+
+    typed: str
+    replica: int | None
+    group: str | None
+    workloads: list[WorkloadRow]
