@@ -1,15 +1,17 @@
 """Every route of the description is asked on a live server, and answers as described."""
 
 import inspect
-import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 from tests.unit.api.route_walk import exercises
-from tests.unit.api.route_walk.walk import EXERCISES, Walk
+from tests.unit.api.route_walk.walk import EXERCISES, Walk, mentioned_methods
 
 from dovetail.client import Client
+
+HOME = "/".join(Path(exercises.__file__).parts[-5:])
 
 
 @pytest.fixture
@@ -25,17 +27,37 @@ def test_the_answers_are_as_described(walk: Walk, name: str) -> None:
     exercise(walk)
     described = set().union(*(walk.description.successes(operation) for operation in operations))
     assert described - walk.seen == set()
+    assert mentioned_methods(exercise) - walk.client.returned == set(), "these stand in the exercise but did not return"
 
 
 def test_every_route_has_an_exercise(walk: Walk) -> None:
     exercised = {operation for _, operations in EXERCISES.values() for operation in operations}
-    assert set(walk.description.operations) == exercised
+    without = sorted(set(walk.description.operations) - exercised)
+    assert not without, f"no test asks {', '.join(without)} of a live server; add an exercise to {HOME}"
+    assert exercised <= set(walk.description.operations), "exercises of routes that do not exist"
 
 
 def test_every_method_of_the_client_is_exercised() -> None:
-    called = set(re.findall(r"\bclient\.(\w+)", inspect.getsource(exercises)))
-    methods = {name for name, _ in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")}
-    assert methods - called == {"close"}
+    check_that_every_method_is_exercised(Client)
+
+
+def check_that_every_method_is_exercised(client: type[Client]) -> None:
+    """Each exercise checks when it runs that the methods in its source did return."""
+    mentioned = set().union(*(mentioned_methods(exercise) for exercise, _ in EXERCISES.values()))
+    methods = {name for name, _ in inspect.getmembers(client, inspect.isfunction) if not name.startswith("_")}
+    without = sorted(methods - mentioned - {"close"})
+    assert not without, (
+        f"no test calls {', '.join(f'Client.{name}' for name in without)} on a live server; "
+        f"call it as walk.client.{without[0]} in an exercise of {HOME}"
+    )
+
+
+def test_a_new_method_without_an_exercise_is_named() -> None:
+    class Newer(Client):
+        def brand_new(self) -> None: ...
+
+    with pytest.raises(AssertionError, match=r"no test calls Client.brand_new .* walk.client.brand_new"):
+        check_that_every_method_is_exercised(Newer)
 
 
 def test_every_answer_and_every_body_has_a_schema(walk: Walk) -> None:

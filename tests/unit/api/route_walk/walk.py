@@ -5,7 +5,9 @@ must be one that the description names; an answer must have a described status a
 the schema with no field more: a field that nobody described fails here, although a client would tolerate it.
 """
 
+import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -86,12 +88,44 @@ class _WatchedTransport(Transport):
             yield answer
 
 
+class NotingClient(Client):
+    """Notes its methods as they return. One that gives one thing after the other counts when the first has come."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.returned: set[str] = set()
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name.startswith("_") or not callable(found):
+            return found
+
+        def noted(*args: Any, **how: Any) -> Any:
+            answer = found(*args, **how)
+            if isinstance(answer, Iterator):
+                return self._noting_first(name, answer)
+            self.returned.add(name)
+            return answer
+
+        return noted
+
+    def _noting_first(self, name: str, answers: Iterator[Any]) -> Iterator[Any]:
+        for answer in answers:
+            self.returned.add(name)
+            yield answer
+
+
+def mentioned_methods(exercise: "Exercise") -> set[str]:
+    """The methods of the client that an exercise calls, by its source."""
+    return set(re.findall(r"\bclient\.(\w+)", inspect.getsource(exercise)))
+
+
 class Walk:
     def __init__(self, url: str) -> None:
         self.url = url
         self.http = httpx.Client(base_url=f"{url}/api/v1", timeout=_TIMEOUT_S, trust_env=False, verify=False)
         self.description = Description(httpx.get(f"{url}/openapi.json", trust_env=False, verify=False).json())
-        self.client = Client(url)
+        self.client = NotingClient(url)
         self.seen: set[Answer] = set()
         self.http.event_hooks["response"].append(self._look)
         self.client._http = _WatchedTransport(url, self._look)

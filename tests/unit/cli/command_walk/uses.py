@@ -1,0 +1,204 @@
+"""One use for each command: it runs the command on a live server and looks at what it did there.
+
+A new command needs a use here, or the suite fails.
+"""
+
+import json
+
+from tests.patience import wait_for
+from tests.unit.cli.command_walk.walk import CommandWalk, uses
+
+# --- work ----------------------------------------------------------------------------------------------------
+
+
+@uses("submit", "cancel")
+def submit_and_cancel(walk: CommandWalk) -> None:
+    file = walk.file("work.yaml", "name: filed\nrun: {command: [x], simulate: {run_time: 1ms}}\n")
+    assert "1 succeeded" in walk.run(f"submit -f {file} --wait")
+    assert "accepted 1 workload: sent" in walk.run("submit --name sent --cpu 10m -- sleep inf")
+    assert "asked to stop" in walk.run("cancel sent --reason enough")
+    wait_for(lambda: walk.client.workload("sent")["state"] == "cancelled")
+    assert "enough" in walk.client.workload("sent")["message"]
+
+
+@uses("get", "describe", "explain", "why-not")
+def look_at_one(walk: CommandWalk) -> None:
+    walk.running("looked-at")
+    assert "looked-at" in walk.run("get")
+    assert "looked-at" in walk.run("get looked-at")
+    assert "default/looked-at" in walk.run("describe looked-at")
+    assert "node-" in walk.run("explain looked-at")
+    assert "node-1" in walk.run("why-not looked-at node-1")
+    walk.client.cancel("looked-at")
+
+
+@uses("logs")
+def output(walk: CommandWalk) -> None:
+    walk.ended("wrote", replicas=2)
+    assert walk.run("logs wrote.1") == walk.client.logs("wrote", replica=1).text != ""
+    assert walk.run("logs wrote --follow") == walk.client.logs("wrote").text
+
+
+@uses("queue", "queues", "top")
+def what_waits(walk: CommandWalk) -> None:
+    walk.client.submit({"name": "waits", "resources": {"cpu": 99}})
+    wait_for(lambda: walk.client.workload("waits")["reason"])
+    assert "waits" in walk.run("queue")
+    assert "default" in walk.run("queues")
+    assert "waits" in walk.run("top --once")
+    walk.client.cancel("waits")
+
+
+# --- questions -----------------------------------------------------------------------------------------------
+
+
+@uses("plan", "capacity", "fragmentation")
+def questions(walk: CommandWalk) -> None:
+    file = walk.file("work.yaml", "name: planned\nresources: {cpu: 1}\n")
+    assert "node-" in walk.run(f"plan -f {file}")
+    assert "node-1" in walk.run("capacity --cpu 1")
+    walk.run("capacity --cpu 99", code=1)
+    assert "GPU" in walk.run("fragmentation")
+
+
+@uses("simulate scenario", "simulate swf", asks_server=False)
+def simulate(walk: CommandWalk) -> None:
+    nodes = "cluster: {groups: [{prefix: n, count: 2, capacity: {cpu: 4}}], run_time: {median: 2m}}\n"
+    scenario = walk.file("scenario.yaml", f"{nodes}workloads: [{{name: a, replicas: 3, resources: {{cpu: 1}}}}]\n")
+    assert "1 workload with 3 tasks" in walk.run(f"simulate scenario {scenario}")
+    line = "1 0 0 60 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1\n"
+    log = walk.file("log.swf", "; MaxProcs: 4\n" + line)
+    assert "log.swf" in walk.run(f"simulate swf {log} --whole --policy fcfs")
+
+
+# --- rules ---------------------------------------------------------------------------------------------------
+
+
+@uses(
+    *("policy list", "policy show", "policy set", "policy history"),
+    *("policy attach", "policy detach", "policy violations", "policy delete"),
+)
+def policies(walk: CommandWalk) -> None:
+    walk.run("""policy set east --require 'node.labels.zone == "west"' """)
+    assert "east" in walk.run("policy list")
+    assert "west" in walk.run("policy east")
+    walk.running("against")
+    walk.run("policy attach east --workload against")
+    assert "against" in walk.run("policy violations east", code=1)
+    walk.run("policy detach east --workload against")
+    assert "no" in walk.run("policy violations east")
+    assert "3" in walk.run("policy history east")
+    walk.run("policy delete east")
+    assert walk.client.policies() == []
+    walk.client.cancel("against")
+
+
+@uses("constraint check")
+def constraint(walk: CommandWalk) -> None:
+    assert "4" in walk.run("""constraint check 'node.labels.zone == "east"' """)
+    walk.run("constraint check '1 +'", code=2)
+
+
+@uses("affinity list", "affinity set", "affinity avoid", "affinity clear")
+def affinity(walk: CommandWalk) -> None:
+    walk.run("affinity set shop node-1")
+    walk.run("affinity avoid shop node-2")
+    listed = walk.run("affinity list")
+    assert "node-1" in listed
+    assert "node-2" in listed
+    walk.run("affinity clear shop")
+    assert walk.client.service_affinities() == []
+
+
+# --- machines ------------------------------------------------------------------------------------------------
+
+
+@uses("nodes list", "nodes show", "nodes register", "nodes label", "nodes taint", "nodes remove")
+def nodes(walk: CommandWalk) -> None:
+    file = walk.file("node.yaml", "name: joins\ncapacity: {cpu: 2}\n")
+    walk.run(f"nodes register -f {file}")
+    assert "joins" in walk.run("nodes")
+    walk.run("nodes label joins disk=nvme")
+    walk.run("nodes taint joins dedicated=gpu:NoSchedule")
+    assert "disk=nvme" in walk.run("nodes joins")
+    assert walk.client.node("joins")["taints"] == ["dedicated=gpu:NoSchedule"]
+    walk.run("nodes remove joins --reason sold")
+    walk.run("nodes show joins", code=4)
+
+
+@uses("cordon", "uncordon", "drain", "fail")
+def availability(walk: CommandWalk) -> None:
+    walk.node("shaky", labels={"rack": "r9"})
+    walk.run("cordon shaky --reason smoke")
+    assert walk.client.node("shaky")["cordoned"]
+    walk.run("uncordon shaky")
+    assert not walk.client.node("shaky")["cordoned"]
+    walk.run("drain shaky")
+    assert walk.client.node("shaky")["drained"]
+    walk.run("uncordon shaky")
+    assert "1 node" in walk.run("fail rack r9")
+    assert walk.client.node("shaky")["cordoned"]
+    walk.client.remove_node("shaky")
+
+
+@uses("topology list", "topology set", "topology show", "topology clear")
+def topology(walk: CommandWalk) -> None:
+    file = walk.file("network.yaml", "levels: [{name: leaf}]\ndomains: {leaf: {l1: ['node-[1-2]']}}\n")
+    walk.run(f"topology set {file}")
+    assert "l1" in walk.run("topology")
+    assert "leaf" in walk.run("topology show")
+    walk.run("topology clear")
+    assert not walk.client.topology()["definition"]
+
+
+@uses("distance list", "distance get", "distance set", "distance clear", "distance import", "distance export")
+def distances(walk: CommandWalk) -> None:
+    walk.run("distance set node-1 node-2 25")
+    assert "25" in walk.run("distance get node-1 node-2")
+    file = walk.file("distances.csv", "from,to,distance\nnode-1,node-3,30\n")
+    walk.run(f"distance import {file}")
+    assert "node-3" in walk.run("distance list")
+    assert "node-1,node-3,30" in walk.run("distance export")
+    walk.run("distance clear node-1 node-2")
+    walk.run("distance clear --all")
+    assert walk.client.distances() == []
+
+
+@uses("backend list", "backend show", "backend add", "backend remove", "backend history")
+def backends(walk: CommandWalk) -> None:
+    walk.run("backend add extra --kind simulated --set 'groups=[{count: 1, prefix: extra}]'")
+    assert "extra" in walk.run("backend")
+    assert "simulated" in walk.run("backend show extra")
+    wait_for(lambda: walk.client.backend("extra")["nodes"] == 1)
+    walk.run("backend remove extra --force")
+    assert "removed" in walk.run("backend history extra")
+
+
+@uses("reserve list", "reserve show", "reserve create", "reserve add", "reserve release")
+def reservations(walk: CommandWalk) -> None:
+    made = [
+        json.loads(walk.run("reserve create --node node-4 --cpu 1 --for 1h -o json"))["id"],
+        json.loads(walk.run("reserve add node-4 --cpu 1 --for 1h -o json"))["id"],
+    ]
+    assert "node-4" in walk.run("reserve")
+    for one in made:
+        assert "node-4" in walk.run(f"reserve show {one}")
+        walk.run(f"reserve release {one}")
+    assert walk.client.reservations() == []
+
+
+# --- this program --------------------------------------------------------------------------------------------
+
+
+@uses("config check", "config show", "completion", asks_server=False)
+def this_program(walk: CommandWalk) -> None:
+    file = walk.file("settings.yaml", "listen: {port: 9000}\n")
+    assert "good" in walk.run(f"config check {file}")
+    assert "port: 9000" in walk.run(f"config show {file}")
+    for shell in ("bash", "zsh", "fish", "powershell"):
+        assert "_DOVETAIL_COMPLETE" in walk.run(f"completion {shell}")
+
+
+@uses("version")
+def version(walk: CommandWalk) -> None:
+    assert f"at {walk.client.url}" in walk.run("version")
