@@ -17,7 +17,7 @@ from dovetail.cli.terminal.server import Url, check_name, connect
 command = default_group("The systems that run work; `backend` alone lists them, `backend NAME` shows one.")
 
 
-BackendName = Annotated[str, Argument(metavar="NAME", callback=check_name, help="The backend.")]
+BackendName = Annotated[str, Argument(metavar="BACKEND", callback=check_name, help="The backend.")]
 
 
 @command.action("list")

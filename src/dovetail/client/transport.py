@@ -8,7 +8,7 @@ pauses; any other call is made once. Every answer that is not a success becomes 
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from json import dumps, loads
@@ -39,8 +39,13 @@ def checked_url(url: str | None) -> str:
 
 
 class Transport:
-    def __init__(self, url: str | None, token: str | None, timeout_s: float) -> None:
+    """`pauses_s`: before each further try of what may be repeated."""
+
+    def __init__(
+        self, url: str | None, token: str | None, timeout_s: float, pauses_s: Sequence[float] = PAUSES_S
+    ) -> None:
         self.url = checked_url(url)
+        self._pauses_s = pauses_s
         self._timeout_s = timeout_s
         token = token if token is not None else os.environ.get("DOVETAIL_TOKEN")
         self._headers = {"Accept": "application/json", "User-Agent": f"dovetail/{__version__}"}
@@ -68,7 +73,7 @@ class Transport:
             content = dumps(json, ensure_ascii=False, default=_plain).encode()
             sent.setdefault("Content-Type", "application/json")
         request = HttpRequest(method, _target(path, params), sent, content or b"")
-        pauses_s = PAUSES_S if repeatable or method == "GET" else ()
+        pauses_s = self._pauses_s if repeatable or method == "GET" else ()
         for pause_s in (*pauses_s, None):
             try:
                 with self._sent(request) as answer:

@@ -27,14 +27,15 @@ command = default_group(
 )
 
 
-PolicyName = Annotated[str, Argument(metavar="NAME", callback=check_name, help="The policy.")]
+PolicyName = Annotated[str, Argument(metavar="POLICY", callback=check_name, help="The policy.")]
 Namespaces = Annotated[
     list[str] | None,
     Option("--namespace", "-n", metavar="PATTERN", help="Everything in these, such as team-*; may be repeated."),
 ]
 Services = Annotated[list[str] | None, Option("--service", metavar="[NS/]NAME", help="This service; may be repeated.")]
 Workloads = Annotated[
-    list[str] | None, Option("--workload", metavar="[NS/]NAME", help="This workload; may be repeated.")
+    list[str] | None,
+    Option("--workload", metavar="[NS/]NAME", help="This workload; may be repeated.", completes="workloads"),
 ]
 
 

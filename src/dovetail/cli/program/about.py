@@ -39,6 +39,9 @@ class Shell(StrEnum):
 def completion(shell: Annotated[Shell, Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]) -> None:
     """Print the completion script of a shell: source <(dovetail completion bash)
 
+    It completes commands, options, and the names of workloads, nodes, queues, profiles, policies and backends that
+    the server knows. Without a server it offers none of these and says nothing.
+
     Let your shell read it at each start: add that line to ~/.bashrc. For zsh add it to ~/.zshrc with zsh, for fish
     print the script into ~/.config/fish/completions/dovetail.fish, for PowerShell into a file that $PROFILE runs.
     """

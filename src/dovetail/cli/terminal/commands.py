@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from os import PathLike
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import click
 
 from dovetail.cli.terminal.parameters import Argument, Parameter
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Function = Callable[..., None]
 _NOT_SHOWN: tuple[Any, ...] = (None, "", [], False)  # defaults that say nothing
@@ -114,6 +117,7 @@ def _parameter(declared: inspect.Parameter, annotation: Any) -> click.Parameter:
         "metavar": how.metavar,
         "callback": _callback(how, several, default),
         "is_eager": how.is_eager,
+        "shell_complete": _completer(how) if how.completes or how.words else None,
     }
     if isinstance(how, Argument):
         return DescribedArgument(declared.name, how.help, nargs=-1 if several else 1, **shared)
@@ -169,6 +173,15 @@ class _Member(click.Choice[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if isinstance(value, self._kind) else self._kind(super().convert(value, param, ctx))
+
+
+def _completer(how: Parameter) -> Callable[[click.Context, click.Parameter, str], "list[CompletionItem]"]:
+    def offered(ctx: click.Context, _param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+        from dovetail.cli.terminal.completion import offers
+
+        return offers(ctx, how, incomplete)
+
+    return offered
 
 
 def _callback(how: Parameter, several: bool, default: Any) -> Callable[[click.Context, click.Parameter, Any], Any]:

@@ -1,4 +1,7 @@
-"""Completion for shells: Click knows bash, zsh and fish; here is PowerShell."""
+"""Completion for shells: names that the server knows, and PowerShell, which Click does not know.
+
+Guarantees: without a server that answers at once, nothing is offered and nothing is said.
+"""
 
 import os
 
@@ -11,6 +14,10 @@ from click.shell_completion import (
     split_arg_string,
 )
 
+from dovetail.cli.terminal.parameters import Parameter
+from dovetail.cli.terminal.server import server_url
+
+PATIENCE_S = 0.5  # with a server that is slow; a shell waits with whoever types
 COMPLETE_VARIABLE = "_DOVETAIL_COMPLETE"  # as Click derives it from the name of the program
 
 _SCRIPT = """\
@@ -29,6 +36,36 @@ $completer = {
 }
 Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock $completer
 """
+
+
+def offers(ctx: click.Context, how: Parameter, incomplete: str) -> list[CompletionItem]:
+    """What a shell may put in place of an incomplete word."""
+    words = [word for word in how.words if word.startswith(incomplete)]
+    return [
+        CompletionItem(word) for word in (*words, *(_names(ctx, how.completes, incomplete) if how.completes else ()))
+    ]
+
+
+def _names(ctx: click.Context, kind: str, prefix: str) -> list[str]:
+    from dovetail.client.errors import ConnectError, DovetailError
+    from dovetail.client.transport import API, Transport
+
+    try:
+        transport = Transport(_url(ctx), None, PATIENCE_S, pauses_s=())
+        found = transport.items(f"{API}/names", {"kind": kind, "prefix": prefix})
+    except (ConnectError, DovetailError, ValueError, KeyError, TypeError, OSError):
+        return []  # no server, an older one, or something else that listens there
+    return [name for name in found if isinstance(name, str)]
+
+
+def _url(ctx: click.Context) -> str:
+    """The server that the words typed so far are about: `--url` after the command or before it, or the usual one."""
+    asked: click.Context | None = ctx
+    while asked is not None:
+        if url := asked.params.get("url"):
+            return str(url)
+        asked = asked.parent
+    return server_url()
 
 
 class PowerShellComplete(ShellComplete):

@@ -3,13 +3,25 @@
 A name that is also the name of an action needs the action: `nodes show label`.
 """
 
+from typing import TYPE_CHECKING
+
 import click
 
 from dovetail.cli.terminal.commands import CommandGroup
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 
 class DefaultAction(CommandGroup):
     """Runs `list` without arguments or with options only, and `show` (if it exists) for a word that is no action."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Actions, and what `show` takes."""
+        found = super().shell_complete(ctx, incomplete)
+        action = self.get_command(ctx, "show") if self.has_action("show") else None
+        named = next((part for part in action.params if isinstance(part, click.Argument)), None) if action else None
+        return found if named is None else [*found, *named.shell_complete(ctx, incomplete)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # completing: what was typed so far may become anything

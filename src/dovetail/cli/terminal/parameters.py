@@ -6,13 +6,26 @@
 is called as its parameter: `dry_run` is `--dry-run`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+#: By metavar: whose names a shell offers, a kind of `Client.names`.
+NAMES_OF = {
+    "BACKEND": "backends",
+    "NAMESPACE": "namespaces",
+    "NODE": "nodes",
+    "NODE...": "nodes",
+    "POLICY": "policies",
+    "PROFILE": "profiles",
+    "QUEUE": "queues",
+    "WORKLOAD": "workloads",
+}
 
 
 class Parameter:
     """`min` and `max` limit a number. `callback` takes the value and returns the one to use, or raises
-    `click.BadParameter`."""
+    `click.BadParameter`. A shell that completes it offers `words`, and names that the server knows: of the kind
+    `completes`, or of the one that the metavar says (`NAMES_OF`)."""
 
     def __init__(
         self,
@@ -24,6 +37,8 @@ class Parameter:
         callback: Callable[[Any], Any] | None = None,
         show_default: bool = True,
         is_eager: bool = False,
+        completes: str | None = None,
+        words: Sequence[str] = (),
     ) -> None:
         self.names = names
         self.metavar = metavar
@@ -32,6 +47,8 @@ class Parameter:
         self.callback = callback
         self.show_default = show_default
         self.is_eager = is_eager
+        self.completes = completes or NAMES_OF.get(metavar or "")
+        self.words = words
 
 
 class Option(Parameter):

@@ -40,10 +40,10 @@ NodeName = Annotated[str, Argument(metavar="NODE", callback=check_name, help="Th
 Names = Annotated[list[str], Argument(metavar="WORKLOAD", callback=check_name, help=_WORKLOADS)]
 Namespace = Annotated[
     str | None,
-    Option("--namespace", "-n", metavar="NAME", help="Where to look; else in default, then everywhere."),
+    Option("--namespace", "-n", metavar="NAMESPACE", help="Where to look; else in default, then everywhere."),
 ]
 #: Of things that always are in a namespace, and not looked for in others.
-InNamespace = Annotated[str, Option("--namespace", "-n", metavar="NAME", help="The namespace it is in.")]
+InNamespace = Annotated[str, Option("--namespace", "-n", metavar="NAMESPACE", help="The namespace it is in.")]
 
 _before_command: ContextVar[str | None] = ContextVar("_before_command", default=None)
 

@@ -24,6 +24,7 @@ OTHERS: dict[str, Callable[[Any, bool], Any]] = {
     "profiles": lambda found, wide: render.profiles.profile_list(found, wide),
 }
 KINDS = ("workloads", "nodes", *OTHERS)
+_WHAT = f"{', '.join(KINDS)}, or workloads."
 _TASKS_DESCRIBED = 20
 _HISTORY_DESCRIBED = 200
 
@@ -31,9 +32,15 @@ _HISTORY_DESCRIBED = 200
 def get(
     what: Annotated[
         list[str] | None,
-        Argument(metavar="KIND|WORKLOAD", callback=check_name, help=f"{', '.join(KINDS)}, or workloads."),
+        Argument(
+            metavar="KIND|WORKLOAD",
+            callback=check_name,
+            help=f"{', '.join(KINDS)}, or workloads.",
+            completes="workloads",
+            words=KINDS,
+        ),
     ] = None,
-    namespace: Annotated[str | None, Option("--namespace", "-n", metavar="NAME", help="Only this one.")] = None,
+    namespace: Annotated[str | None, Option("--namespace", "-n", metavar="NAMESPACE", help="Only this one.")] = None,
     state: Annotated[
         str | None, Option(metavar="STATE", help="pending, starting, running, succeeded, failed, cancelled.")
     ] = None,
