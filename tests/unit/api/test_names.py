@@ -175,6 +175,28 @@ def test_cancelling_takes_a_group_and_no_single_task(client: Client) -> None:
     client.cancel("unwanted")
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "meant"),
+    [
+        ("GET", "/workloads/here/why-not/nod-1", None, "node-1"),
+        ("GET", "/nodes/nod-1", None, "node-1"),
+        ("POST", "/nodes/nodee-2/cordon", None, "node-2"),
+        ("POST", "/failures", {"node": "nodde-3"}, "node-3"),
+        ("POST", "/failures", {"level": "zone", "name": "eats"}, "east"),
+        ("GET", "/distances?from=node-1&to=nod-2", None, "node-2"),
+        ("GET", "/backends/sin", None, "sim"),
+        ("POST", "/plan", {"name": "x", "profile": "balancd"}, "balanced"),
+        ("POST", "/plan", {"name": "x", "queue": "defalt"}, "default"),
+    ],
+)
+def test_an_unknown_name_of_another_kind_suggests_the_nearest(
+    client: Client, http: httpx.Client, method: str, path: str, body: object, meant: str
+) -> None:
+    answer = http.request(method, path, json=body)
+    assert answer.status_code in (404, 422)
+    assert f"Did you mean {meant!r}?" in answer.json()["detail"]
+
+
 def test_an_encoded_slash_stays_inside_its_segment(client: Client, http: httpx.Client) -> None:
     for written in ("team%2Falone", "team%2falone", quote("team/alone.1", safe="")):
         assert http.get(f"/workloads/{written}/tasks").status_code == 200

@@ -11,8 +11,9 @@ from dovetail.api.protocol.replies import Json
 from dovetail.api.questions import sentences
 from dovetail.api.questions.planning import NO_IMPASSE, blocker_fields, explanation_of, plans
 from dovetail.api.workloads import start_fields, summary_of
-from dovetail.control.errors import Conflict, NotFound
+from dovetail.control.errors import Conflict
 from dovetail.control.plane import ControlPlane
+from dovetail.control.services.nodes import unknown_nodes
 from dovetail.engine.pieces import Pieces, in_one
 from dovetail.engine.questions.fragmentation import AskPlaces, Fragments
 from dovetail.engine.questions.plan_questions import Impasse
@@ -105,6 +106,7 @@ async def why_not(request: Request, ref: str, node: str, namespace: Namespace = 
     """Why it is not on that node: what every filter says, or how the node ranks."""
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)
+    plane.nodes.must_exist(node)
     held = await plane.read(plane.store.node_tasks, node)
     shape = _shape(plane, row)
     questions, id_ = plane.questions, row["id"]
@@ -112,7 +114,7 @@ async def why_not(request: Request, ref: str, node: str, namespace: Namespace = 
         asked = await plane.ask(lambda _: in_one(lambda: questions.explanations.why_not(shape, node, id_, time.time())))
         total, scores = questions.explanations.points_of(shape, node)
     except KeyError:
-        raise NotFound(f"no node {node[:100]!r}; GET /api/v1/nodes lists them") from None
+        raise unknown_nodes(questions.nodes, [node]) from None  # it left meanwhile
     holds = any(task["workload"] == row["id"] for task in held)
     return Json(
         {

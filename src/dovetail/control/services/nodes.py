@@ -92,7 +92,9 @@ class NodeService:
         """An operator reports that a node or a whole domain failed. Returns the nodes that were lost."""
         lost = self._nodes.in_domain(level, name)
         if not lost:
-            raise NotFound(f"no node is in {level} {name[:100]!r}; dovetail topology shows levels and domains")
+            known = self._nodes.domain_names(level)
+            meant = closest(name, known) if len(known) < MOST_TO_COMPARE else ""
+            raise NotFound(f"no node is in {level} {name[:100]!r}.{meant} dovetail topology shows levels and domains")
         await self._apply([DomainFailed(level, name, reason)])
         return lost
 

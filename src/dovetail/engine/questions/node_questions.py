@@ -4,6 +4,7 @@ from collections.abc import Iterable, KeysView, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dovetail.cluster.network.domains import SINGLE, level_column
 from dovetail.engine.events.node_loss import rows_in
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.device import Device
@@ -160,6 +161,13 @@ class NodeQuestions:
     def in_domain(self, level: str, domain: str) -> list[str]:
         """The nodes of a domain; of the level `node`, the one of that name."""
         return [self._cluster.names[row] for row in rows_in(self._state, level, domain)]
+
+    def domain_names(self, level: str) -> list[str]:
+        """The domains of a level; of the level `node`, the nodes."""
+        if level in SINGLE:
+            return list(self._cluster.rows)
+        column = level_column(self._cluster, level)
+        return [] if column is None else [name for name in column.vocabulary if name]
 
     def task_count(self, names: Iterable[str]) -> int:
         """How many tasks hold these nodes."""
