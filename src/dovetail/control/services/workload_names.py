@@ -56,6 +56,10 @@ class WorkName(NamedTuple):
     namespace: str | None
     name: str
 
+    def written_like(self, namespace: str, name: str) -> str:
+        """Another name, with its namespace if this one has one."""
+        return name if self.namespace is None else f"{namespace}/{name}"
+
     def __str__(self) -> str:
         words = f"workload {shown(self.name)}"
         return words if self.namespace is None else f"{words} in namespace {shown(self.namespace)}"
@@ -173,9 +177,8 @@ class WorkloadNames:
         known: dict[str, str] = {}  # as it can be typed, by what may have been written for it
         recent = self._store.recent_names(COMPARED)
         for row in sorted(recent, key=lambda row: bool(row["namespace"] != DEFAULT_NAMESPACE)):
-            for written in (row["name"], f"{row['namespace']}/{row['name']}"):
-                known.setdefault(written, typed(row))
-        near = nearest(asked.name if asked.namespace is None else f"{asked.namespace}/{asked.name}", known)
+            known.setdefault(asked.written_like(row["namespace"], row["name"]), typed(row))
+        near = nearest(asked.written_like(asked.namespace or "", asked.name), known)
         return "; dovetail get lists those there are" if near is None else f". Did you mean {known[near]!r}?"
 
 
