@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.e2e.warm_shell import run_warm
@@ -23,7 +24,7 @@ PROGRAMS = Path(sys.executable).parent
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    queues = {"research": {"queues": {"nlp": {}}}}
+    queues: dict[str, Any] = {"research": {"queues": {"nlp": {}}}}
     settings = settings_in(tmp_path_factory.mktemp("data"), scheduling={"queues": queues})
     with serving(settings) as found, Client(found) as client:
         client.submit([{"name": "train"}, {"name": "trace", "namespace": "team"}, {"name": "queued"}])

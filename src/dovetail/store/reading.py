@@ -55,18 +55,16 @@ class Reads(ABC):
         return self._one_workload(query.order_by(workloads.c.id.desc()).limit(1))
 
     def find_everywhere(self, name: str) -> list[dict[str, Any]]:
-        found = (self.find_workload(namespace, name) for namespace in self.namespaces())
-        return [row for row in found if row is not None]
+        newest = select(func.max(workloads.c.id)).where(workloads.c.name == name)
+        with self._reading() as connection:
+            namespaces = _namespaces(connection)
+            ids = [connection.scalar(newest.where(workloads.c.namespace == one)) for one in namespaces]
+        found = self._whole(_whole_workloads().where(workloads.c.id.in_([id_ for id_ in ids if id_ is not None])))
+        return sorted(found, key=lambda row: str(row["namespace"]))
 
     def namespaces(self) -> list[str]:
-        # One step along the index for each: distinct values would read the whole of it.
-        found: list[str] = []
         with self._reading() as connection:
-            following = select(func.min(workloads.c.namespace))
-            while (one := connection.scalar(following)) is not None:
-                found.append(one)
-                following = select(func.min(workloads.c.namespace)).where(workloads.c.namespace > one)
-        return found
+            return _namespaces(connection)
 
     def in_group(self, group: str, newest: int) -> list[dict[str, Any]]:
         last = select(func.max(workloads.c.id)).scalar_subquery()
@@ -196,6 +194,16 @@ def _whole_workloads() -> Select[Any]:
     """With definition and shape, which lists leave out."""
     columns = (*_SUMMARY, workloads.c.spec_json, shapes.c.json.label("shape_json"))
     return select(*columns).join(shapes, shapes.c.id == workloads.c.shape)
+
+
+def _namespaces(connection: Connection) -> list[str]:
+    """One step along the index for each: distinct values would read the whole of it."""
+    found: list[str] = []
+    following = select(func.min(workloads.c.namespace))
+    while (one := connection.scalar(following)) is not None:
+        found.append(one)
+        following = select(func.min(workloads.c.namespace)).where(workloads.c.namespace > one)
+    return found
 
 
 def _is(column: ColumnElement[Any], wanted: Any) -> ColumnElement[bool]:
