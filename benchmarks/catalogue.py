@@ -21,6 +21,7 @@ MODULES = (
     "benchmarks.topology",
     "benchmarks.gangs",
     "benchmarks.explain",
+    "benchmarks.default_profile",
     "benchmarks.batch",
     "benchmarks.openb",
     "benchmarks.constraints",

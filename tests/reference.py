@@ -558,6 +558,14 @@ class ReferenceScheduler:
 
     _gpu_scarcity = _fragmentation
 
+    def _gpu_support(self, ask: Ask, node: ReferenceNode) -> float:
+        gpus, *others = [self._share_left(ask, node, resource) for resource in ("gpu", "cpu", "memory")]
+        return max(0.0, min(gpus, *others)) - gpus if gpus > 0 else 0.0
+
+    def _share_left(self, ask: Ask, node: ReferenceNode, resource: str) -> float:
+        capacity = node.capacity.get(resource, 0)
+        return (self.unallocated(node, resource) - ask.needs.get(resource, 0)) * (1.0 / capacity) if capacity else 0.0
+
     def _gpu_packing(self, ask: Ask, node: ReferenceNode) -> float:
         return node.share("gpu", ask.needs.get("gpu", 0)) if node.capacity.get("gpu") else 1.0
 

@@ -1,4 +1,4 @@
-"""An engine on a synthetic cluster, and the clock around its decisions.
+"""An engine with the profile `balanced` on a synthetic cluster, and the clock around its decisions.
 
 Everything goes through `Engine.handle`, as in the control loop: workloads come in with Submitted, each Tick decides,
 and `take_changes` hands over what changed with all explanations. A decision that places nothing is an error here:
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from time import perf_counter
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
 from dovetail.model.record import Decision
@@ -19,8 +20,7 @@ NOW = 1.0
 
 
 def engine_with(nodes: Iterable[Node]) -> Engine:
-    engine = Engine()
-    assert engine._state.settings.default_profile == "balanced"
+    engine = Engine(EngineSettings(default_profile="balanced"))
     for i, node in enumerate(nodes):
         engine.handle(NodeJoined(node), 0.0)
         if i % SLICE == 0:

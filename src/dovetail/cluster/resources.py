@@ -18,7 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dovetail.cluster.arrays import F8, FIRST_CAPACITY, I4, grown
-from dovetail.model.resources import CORE_RESOURCES, CPU, MEMORY, SLOTS, Amounts
+from dovetail.model.resources import CORE_RESOURCES, CPU, GPU, MEMORY, SLOTS, Amounts
 
 _TABLES = ("capacity", "schedulable", "allocated", "reserved", "observed", "unseen", "free", "inverse")
 
@@ -43,6 +43,7 @@ class ResourceTable:
         self.idle: F8 = np.ones(FIRST_CAPACITY)
         # No node has fewer free slots than this. Every task takes one, and nearly always every node has one.
         self.least_free_slots = np.inf
+        self.has_gpus = False  # has any node ever had one?
 
     def widen(self, width: int) -> None:
         for name in _TABLES:
@@ -88,6 +89,7 @@ class ResourceTable:
         column = self.vector(amounts)
         ratios = np.array([self.overcommit.get(name, 1.0) for name in self.names])
         self.capacity[:, node] = column
+        self.has_gpus = self.has_gpus or bool(column.item(_GPU))
         self.schedulable[:, node] = np.floor(column * ratios)
         with np.errstate(divide="ignore"):
             self.inverse[:, node] = np.where(column > 0, 1.0 / column, 0.0)
@@ -149,7 +151,7 @@ class ResourceTable:
         self.load[node], self.idle[node] = load, 1.0 - load
 
 
-_CPU, _MEMORY, _SLOTS = (CORE_RESOURCES.index(name) for name in (CPU, MEMORY, SLOTS))
+_CPU, _MEMORY, _SLOTS, _GPU = (CORE_RESOURCES.index(name) for name in (CPU, MEMORY, SLOTS, GPU))
 
 
 def loads(allocated: F8, inverse: F8) -> F8:

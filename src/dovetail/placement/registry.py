@@ -37,7 +37,7 @@ from dovetail.placement.scores.domain import (
     TopologyAlignmentScore,
 )
 from dovetail.placement.scores.fragmentation import FragmentationScore
-from dovetail.placement.scores.gpus import GpuModelPreferenceScore, GpuPackingScore, GpuScarcityScore
+from dovetail.placement.scores.gpus import GpuModelPreferenceScore, GpuPackingScore, GpuScarcityScore, GpuSupportScore
 from dovetail.placement.scores.proximity import ColocationScore, NetworkProximityScore, RelatedProximityScore
 from dovetail.placement.scores.resource_utilisation import ResourceUtilisationScore
 from dovetail.placement.scores.shares import BestFitScore, LeastLoadedScore, LoadBalanceScore, ResourceBalanceScore
@@ -82,6 +82,7 @@ SCORES: dict[str, type[Score]] = _by_name(
     DomainUtilisationScore,
     DomainHistoryScore,
     GpuPackingScore,
+    GpuSupportScore,
     DomainPackingScore,
     GpuModelPreferenceScore,
     FragmentationScore,

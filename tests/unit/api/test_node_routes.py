@@ -131,7 +131,7 @@ def test_labels_and_taints_are_changed_one_by_one(http: httpx.Client) -> None:
 def test_a_cordoned_node_says_why_and_takes_no_work(http: httpx.Client) -> None:
     found = http.post("/nodes/node-4/cordon", json={"reason": "disk is loud"}).json()
     assert (found["status"], found["reason"]) == ("cordoned", "disk is loud")
-    submitted(http, {"name": "elsewhere"})
+    submitted(http, {"name": "elsewhere", "node_selector": {"zone": "east"}})
     in_state(http, "elsewhere", "running")
     why = http.get("/workloads/elsewhere/why-not/node-4").json()
     assert why["refused"]
@@ -139,7 +139,7 @@ def test_a_cordoned_node_says_why_and_takes_no_work(http: httpx.Client) -> None:
 
 
 def test_a_drained_node_ends_empty(http: httpx.Client) -> None:
-    submitted(http, {"name": "mover", "replicas": 4})
+    submitted(http, {"name": "mover", "replicas": 4, "node_selector": {"zone": "east"}})
     in_state(http, "mover", "running")
     node = http.get("/workloads/mover/tasks").json()["items"][0]["node"]
     assert any(task["name"] == "mover" for task in http.get(f"/nodes/{node}/tasks").json()["items"])

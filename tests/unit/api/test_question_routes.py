@@ -113,8 +113,8 @@ def test_capacity_counts_what_fits_and_needs_no_name(http: httpx.Client) -> None
 def test_profiles_tell_their_weights_and_which_is_default(http: httpx.Client) -> None:
     found = http.get("/profiles").json()
     balanced = next(profile for profile in found["profiles"] if profile["name"] == "balanced")
-    assert found["default"] == "balanced"
-    assert balanced["default"]
+    assert found["default"] == "auto"
+    assert [profile["name"] for profile in found["profiles"] if profile["default"]] == ["auto"]
     assert balanced["scores"] == {
         "resource_utilisation": 40,
         "load_balance": 30,

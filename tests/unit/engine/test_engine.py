@@ -141,7 +141,7 @@ def test_urgent_work_goes_first_and_equals_go_in_order_of_arrival() -> None:
 
 
 def test_fifo_order_is_a_matter_of_the_profile() -> None:
-    settings = EngineSettings.model_validate({"profiles": {"balanced": {"order": "fifo", "scores": {}}}})
+    settings = EngineSettings.model_validate({"profiles": {"auto": {"order": "fifo", "scores": {}}}})
     engine = engine_with(node("n1", cpu=1), settings=settings)
     submitted(engine, work("low", priority=Priority.LOW), work("high", priority=Priority.HIGH))
     assert [bind.task.workload for bind in binds(tick(engine))] == [1]

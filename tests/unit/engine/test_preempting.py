@@ -29,7 +29,7 @@ def test_who_may_displace_whom(urgent: str, running: str) -> None:
 
 
 def test_a_profile_may_have_it_switched_off() -> None:
-    scene = Scene(profiles={"balanced": {"preemption": False}})
+    scene = Scene(profiles={"auto": {"preemption": False}})
     scene.join("n1", cpu=1)
     scene.run("running", priority="batch")
     scene.submit("urgent", priority="critical")

@@ -73,6 +73,17 @@ def test_packing_prefers_nodes_whose_gpus_are_in_use_and_nodes_without_any() -> 
     assert scored("gpu_packing", cluster, request_for(cluster, resources={"gpu": 2})) == [0.75, 0.25, 1.0]
 
 
+def test_work_without_gpus_leaves_each_free_gpu_its_share_of_the_cpus() -> None:
+    cluster = cluster_of({"capacity": GPUS}, {"capacity": GPUS}, {"capacity": GPUS}, {})
+    cpus = GPUS["cpu"]
+    occupy(cluster, 0, gpu=8)
+    occupy(cluster, 1, gpu=4, cpu=cpus // 4)
+    request = request_for(cluster, resources={"cpu": cpus // 2})
+    # No GPU is free on the first. On the second a quarter of the CPUs is left for half of the GPUs, on the third half
+    # of the CPUs for all of them.
+    assert scored("gpu_support", cluster, request) == [0.0, -0.25, -0.5, 0.0]
+
+
 def test_the_level_is_a_setting() -> None:
     cluster = cluster_of(*({"capacity": GPUS, "labels": {"pod": "x"}} for _ in range(2)), {"capacity": GPUS})
     occupy(cluster, 0, gpu=8)

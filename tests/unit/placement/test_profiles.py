@@ -12,6 +12,17 @@ from dovetail.placement.pipeline.profiles import BUILT_IN, DEFAULT_PROFILE, Prof
 @pytest.mark.parametrize(
     ("name", "weights"),
     [
+        (
+            "auto",
+            {
+                "affinity": 1000,
+                "gpu_packing": 100,
+                "gpu_support": 100,
+                "resource_utilisation": 0.4,
+                "load_balance": 0.3,
+                "network_proximity": 0.1,
+            },
+        ),
         ("balanced", {"resource_utilisation": 40, "load_balance": 30, "affinity": 20, "network_proximity": 10}),
         (
             "network",
@@ -47,8 +58,15 @@ def test_a_profile_has_exactly_the_documented_weights(name: str, weights: dict[s
     assert BUILT_IN[name].order == "priority"
 
 
-def test_balanced_is_the_default() -> None:
-    assert DEFAULT_PROFILE == "balanced"
+def test_the_default_packs_gpus_keeps_their_cpus_free_and_balances_the_rest() -> None:
+    assert DEFAULT_PROFILE == "auto"
+    gpus: dict[str, Any] = {"capacity": {"cpu": 16, "memory": "64GiB", "gpu": 8, "slots": 20}}
+    cluster = cluster_of(gpus, gpus, {}, {})
+    pipeline = pipeline_of(cluster, **BUILT_IN["auto"].model_dump(include={"scores"}))
+    occupy(cluster, 1, gpu=2)
+    occupy(cluster, 2, cpu=1)
+    assert choose(pipeline, cluster, request_for(cluster, resources={"gpu": 2}), 0).row == 1
+    assert choose(pipeline, cluster, request_for(cluster, resources={"cpu": 2}), 1).row == 3
 
 
 def test_filters_of_outsiders_run_before_those_about_room() -> None:

@@ -12,6 +12,11 @@ class ResourceColumns(RowsOfView):
     def resource_names(self) -> Sequence[str]:
         return self._tables.names
 
+    @property
+    def has_gpus(self) -> bool:
+        """Has any node ever had a GPU?"""
+        return self._tables.has_gpus
+
     def capacity(self, resource: str) -> F8 | None:
         """None where no node has ever had such a resource."""
         index = self._index.get(resource)

@@ -39,6 +39,18 @@ class ProfileSettings(Strict):
 
 
 BUILT_IN: dict[str, ProfileSettings] = {
+    # For those who choose none. What the task prefers comes first, then what keeps GPUs usable: GPU work is packed, and
+    # other work goes where it takes no CPU from free GPUs. Nodes that are equal in this share the work evenly.
+    "auto": ProfileSettings(
+        scores={
+            "affinity": 1000,
+            "gpu_packing": 100,
+            "gpu_support": 100,
+            "resource_utilisation": 0.4,
+            "load_balance": 0.3,
+            "network_proximity": 0.1,
+        }
+    ),
     "balanced": ProfileSettings(
         scores={"resource_utilisation": 40, "load_balance": 30, "affinity": 20, "network_proximity": 10}
     ),
@@ -86,7 +98,7 @@ BUILT_IN: dict[str, ProfileSettings] = {
     "round_robin": ProfileSettings(select="round_robin"),
     "random": ProfileSettings(select="random"),
 }
-DEFAULT_PROFILE = "balanced"
+DEFAULT_PROFILE = "auto"
 
 
 class UnknownProfile(ValueError):

@@ -7,9 +7,9 @@ from dovetail.cluster.devices import SEVERAL
 from dovetail.cluster.state import LABELS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
-from dovetail.model.resources import GPU
+from dovetail.model.resources import CPU, GPU, MEMORY
 from dovetail.placement.contract import Request, Score
-from dovetail.placement.scores.shares import share_after
+from dovetail.placement.scores.shares import share_after, share_left
 
 
 class GpuPackingScore(Score):
@@ -22,11 +22,35 @@ class GpuPackingScore(Score):
     reads = frozenset({RESOURCES})
 
     def points(self, request: Request, view: View) -> F8 | float:
+        if not view.has_gpus:
+            return 1.0
         share, capacity = share_after(request, view, GPU), view.capacity(GPU)
-        if share is None or capacity is None:
-            return 0.0
+        assert share is not None
         share[capacity == 0] = 1.0  # no GPU to break up
         return share
+
+
+class GpuSupportScore(Score):
+    """Leaves each free GPU its share of the node's CPU and memory: minus the share of the GPUs that would lack it.
+
+    A GPU without CPUs is of no use to anyone, so work without GPUs goes where CPUs and memory are to spare. A node
+    without a free GPU has none to lose.
+    """
+
+    name = "gpu_support"
+    reads = frozenset({RESOURCES})
+
+    def points(self, request: Request, view: View) -> F8 | float:
+        gpus = share_left(request, view, GPU) if view.has_gpus else None
+        if gpus is None:
+            return 0.0
+        np.maximum(gpus, 0.0, out=gpus)
+        supported = gpus
+        for resource in (CPU, MEMORY):
+            left = share_left(request, view, resource)
+            if left is not None:
+                supported = np.minimum(supported, left)
+        return np.maximum(supported, 0.0) - gpus
 
 
 class GpuModelPreferenceScore(Score):

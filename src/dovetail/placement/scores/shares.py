@@ -24,6 +24,16 @@ def share_after(request: Request, view: View, resource: str) -> F8 | None:
     return share
 
 
+def share_left(request: Request, view: View, resource: str) -> F8 | None:
+    """(free - needed) / capacity, as `share_after`."""
+    free, inverse = view.free(resource), view.inverse_capacity(resource)
+    if free is None or inverse is None:
+        return None
+    share: F8 = free - request.needs.get(resource, 0.0)
+    share *= inverse
+    return share
+
+
 def share_now(view: View, resource: str) -> F8 | None:
     allocated, inverse = view.allocated(resource), view.inverse_capacity(resource)
     return None if allocated is None or inverse is None else allocated * inverse
