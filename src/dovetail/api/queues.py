@@ -32,11 +32,12 @@ _PRIORITIES = tuple(Priority)  # by rank
 
 @router.get("/queue", tags=["queue"])
 async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000) -> Json[ItemList[QueueItem]]:
-    """Pending workloads, next first; after them, without a position, those that wait for other workloads. Predicted
-    starts are seconds since the epoch, null where the start cannot be predicted."""
+    """Pending workloads, next first; after them, without a position, those that wait for other work, for their own
+    limit or for their next try. Predicted starts are seconds since the epoch, null where the start cannot be
+    predicted."""
     plane = plane_of(request)
     now = time.time()
-    found = plane.questions.queues.pending(limit)
+    found = plane.questions.queues.pending(limit, now)
     guesses = await plane.ask(lambda _: plane.questions.plans.starts(now))
     first = await _first_priorities(plane, found, now)
     items: list[QueueItem] = [

@@ -23,20 +23,27 @@ class Outcome(StrEnum):
     PREEMPTING = "preempting"
     LANE_KEPT = "lane_kept"
     DEPENDENCY = "dependency"
+    CONCURRENCY = "concurrency"  # as many of its tasks run as it allows itself
+    GROUP_INCOMPLETE = "group_incomplete"  # it starts together with others that cannot start yet
+    RETRY_DELAYED = "retry_delayed"  # the pause after a failure
 
 
-#: Other work keeps work with these outcomes waiting: no change of nodes or of its own definition would help.
-_WAITS_FOR_OTHERS = frozenset({Outcome.DEPENDENCY, Outcome.PREEMPTING, Outcome.LANE_KEPT})
+#: Other tasks, or time, keep work with these outcomes waiting: no change of nodes would help.
+_WAITS_FOR_OTHERS = frozenset(
+    {
+        Outcome.DEPENDENCY,
+        Outcome.PREEMPTING,
+        Outcome.LANE_KEPT,
+        Outcome.CONCURRENCY,
+        Outcome.GROUP_INCOMPLETE,
+        Outcome.RETRY_DELAYED,
+    }
+)
 
 
 def waits_for_others(reason: str) -> bool:
-    """Whether work waits until other work ends or is preempted, so that suggestions about it would mislead."""
+    """Whether work waits until other tasks end or are preempted, so that suggestions about it would mislead."""
     return reason in _WAITS_FOR_OTHERS
-
-
-def waits_for_nodes(reason: str) -> bool:
-    """Whether work waits for something that a node could offer, so that it helps to say what the nodes lack."""
-    return reason != Outcome.OVER_QUOTA and reason not in _WAITS_FOR_OTHERS
 
 
 class Eviction(StrEnum):

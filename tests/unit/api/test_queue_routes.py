@@ -32,6 +32,27 @@ def http(url: str) -> Iterator[httpx.Client]:
         wait_for(lambda: not client.get("/workloads", params={"unfinished": True}).json()["items"])
 
 
+def test_work_at_its_own_limit_is_in_the_answer_and_says_so(http: httpx.Client) -> None:
+    submitted(http, {"name": "few", "replicas": 3, "concurrency": 1})
+    in_state(http, "few", "running")
+    [few] = http.get("/queue").json()["items"]
+    limit = "its own limit of 1 running task is reached (concurrency: 1)"
+    assert (few["position"], few["reason"], few["waits_for"]) == (None, "concurrency", limit)
+    explained = http.get("/workloads/few/explain").json()
+    assert explained["answer"] == f"few is running: 1 of 3 tasks holds a node, 2 wait: {limit}."
+    assert explained["now"] is None
+
+
+def test_work_that_neither_its_queue_nor_a_node_can_take_names_both(http: httpx.Client) -> None:
+    submitted(http, {"name": "guest", "queue": "guest", "replicas": 2, "resources": {"gpu": 2}})
+    in_state(http, "guest", "running")
+    submitted(http, {"name": "both", "queue": "guest", "resources": {"gpu": 3}})
+    wait_for(lambda: http.get("/workloads/both").json()["reason"])
+    answer = http.get("/workloads/both/explain").json()["answer"]
+    assert answer.startswith("both waits, number 1 in the queue: none of 4 nodes has enough free capacity"), answer
+    assert "; and queue guest: gpu 4 of 5 in use, 3 asked" in answer
+
+
 def test_what_waits_says_where_for_whom_until_when_and_for_what(http: httpx.Client) -> None:
     full = {"name": "full", "replicas": 4, "resources": {"cpu": 8}, "deadline": {"run_for": "10m"}}
     submitted(http, full)

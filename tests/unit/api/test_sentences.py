@@ -60,6 +60,23 @@ def test_running_work_tells_where_and_against_whom() -> None:
     assert "(as many as c)" in sentences.explained(row(), decided(A, NodePoints("c", 80.0, (1.0,), 0.1)), None, None)
 
 
+def test_a_gang_tells_its_strategy_and_not_the_score_of_one_node() -> None:
+    told = explanation(A, message="placed on a, with all 2 tasks in rack r: chosen by strategy pack with 75 points")
+    decision = {"node": "a", "explanation": told.to_dict()}
+    assert sentences.explained(row(replicas=2, active=2), decision, None, None) == (
+        "job is running with 2 tasks; the latest went to a, with all 2 tasks in rack r: chosen by strategy pack with "
+        "75 points."
+    )
+
+
+def test_work_over_its_quota_that_no_node_could_take_names_the_nodes_first() -> None:
+    waiting = row(state="pending", pending=1, active=0, reason="over_quota", message="queue ml: gpu 8 of 8 in use")
+    assert sentences.explained(waiting, None, explanation().to_dict(), 1) == (
+        "job waits, number 1 in the queue: no room; and queue ml: gpu 8 of 8 in use."
+    )
+    assert sentences.explained(waiting, None, None, 1).endswith("in the queue: queue ml: gpu 8 of 8 in use.")
+
+
 def test_waiting_work_tells_its_place_and_what_is_missing() -> None:
     waiting = row(state="pending", pending=1, active=0)
     assert sentences.explained(waiting, None, explanation().to_dict(), 4) == (
@@ -72,7 +89,7 @@ def test_waiting_work_tells_its_place_and_what_is_missing() -> None:
 def test_work_that_is_partly_placed_tells_both_parts() -> None:
     partly = row(replicas=40, pending=9, active=31)
     assert sentences.explained(partly, None, explanation().to_dict(), 2) == (
-        "job is running: 31 tasks of 40 hold a node, 9 wait, number 2 in the queue: no room."
+        "job is running: 31 of 40 tasks hold a node, 9 wait, number 2 in the queue: no room."
     )
 
 

@@ -104,3 +104,24 @@ def test_gpu_gangs_are_packed_unless_something_else_is_said() -> None:
     asked = {"cpu": 1, "gpu": 1}
     scene.run("g", replicas=2, gang=GANG, resources=asked, topology={"required": "rack"})
     assert scene.on("g") == ["b0", "b1"]
+
+
+def test_a_decision_names_the_strategy_that_chose_and_not_the_scores_of_the_profile() -> None:
+    scene = Scene()
+    for name in ("a1", "a2", "a3", "b1", "b2"):
+        scene.join(name, cpu=1, labels={"rack": name[0]})
+    scene.run("g", replicas=2, gang=GANG, topology={"required": "rack", "strategy": "pack"})
+    told = scene.decisions[-1].explanation
+    assert told.message.startswith("placed on b2, with all 2 tasks in rack b: chosen by strategy pack with ")
+    assert "(next: rack a, " in told.message
+    assert not told.best
+    assert not told.weights
+
+
+def test_a_domain_without_a_rival_is_said_to_be_the_only_one() -> None:
+    scene = Scene()
+    for name in ("a1", "b1", "b2"):
+        scene.join(name, cpu=1, labels={"rack": name[0]})
+    scene.run("g", replicas=2, gang=GANG, topology={"required": "rack"})
+    words = "placed on b2, with all 2 tasks in rack b: the only rack that holds all of it"
+    assert scene.decisions[-1].explanation.message == words

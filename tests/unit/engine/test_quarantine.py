@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.command import attempt_key
-from dovetail.model.event import BindFailed
+from dovetail.model.event import BindFailed, NodeCordoned
 from dovetail.model.task import TaskId
 
 QUARANTINE: dict[str, Any] = {
@@ -101,3 +101,15 @@ def test_a_node_that_left_takes_its_quarantine_with_it() -> None:
     scene.join("n1")
     assert scene.tick(0.2) == ["w.0"]
     scene.tick(1000)
+
+
+def test_uncordon_ends_a_quarantine_at_once() -> None:
+    scene = Scene(**QUARANTINE)
+    scene.join("bad")
+    scene.submit("w")
+    fail_on(scene, "w", 3)
+    assert scene.tick(1) == []
+    scene.hear(NodeCordoned("bad", False, ""))
+    assert scene.tick(0.2) == ["w.0"]
+    refuse(scene, "w")
+    assert scene.tick(0.2) == ["w.0"], "one more failure is the first of a new count"

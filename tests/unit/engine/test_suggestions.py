@@ -201,7 +201,7 @@ def test_a_cordoned_node_is_named_but_not_one_that_is_being_emptied() -> None:
     found = asked(scene)
     assert found.core == ()
     assert [(one.words, one.action) for one in found.suggestions] == [
-        ("uncordon n1 (cordoned: new disk)", {"uncordon": "n1"})
+        ("run dovetail uncordon n1 (cordoned: new disk)", {"uncordon": "n1"})
     ]
     assert scene.engine._state.cluster.cordon_reasons["n1"] == "new disk"
 

@@ -1,22 +1,25 @@
-"""Which reasons to wait nodes could end, and which not."""
+"""Which reasons to wait other tasks or time must end."""
 
 import pytest
 
-from dovetail.model.reason import Outcome, waits_for_nodes, waits_for_others
+from dovetail.model.reason import Outcome, waits_for_others
 
 
 @pytest.mark.parametrize(
-    ("reason", "nodes", "others"),
+    ("reason", "others"),
     [
-        (Outcome.INSUFFICIENT_RESOURCES, True, False),
-        ("a_filter_of_another_package", True, False),
-        ("", True, False),
-        (Outcome.OVER_QUOTA, False, False),
-        (Outcome.DEPENDENCY, False, True),
-        (Outcome.PREEMPTING, False, True),
-        (Outcome.LANE_KEPT, False, True),
+        (Outcome.INSUFFICIENT_RESOURCES, False),
+        ("a_filter_of_another_package", False),
+        ("", False),
+        (Outcome.OVER_QUOTA, False),
+        (Outcome.DEPENDENCY, True),
+        (Outcome.PREEMPTING, True),
+        (Outcome.LANE_KEPT, True),
+        (Outcome.CONCURRENCY, True),
+        (Outcome.GROUP_INCOMPLETE, True),
+        (Outcome.RETRY_DELAYED, True),
     ],
 )
-def test_a_reason_says_whom_the_work_waits_for(reason: str, nodes: bool, others: bool) -> None:
-    assert (waits_for_nodes(reason), waits_for_others(reason)) == (nodes, others)
-    assert (waits_for_nodes(str(reason)), waits_for_others(str(reason))) == (nodes, others)
+def test_a_reason_says_whether_the_work_waits_for_others(reason: str, others: bool) -> None:
+    assert waits_for_others(reason) is others
+    assert waits_for_others(str(reason)) is others

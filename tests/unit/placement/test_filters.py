@@ -40,8 +40,8 @@ def test_ready_wants_a_node_online_uncordoned_and_its_backend_answering() -> Non
     said = [refusal("ready", cluster, request, row) for row in (0, 1, 3)]
     assert [one.reason for one in said] == ["offline", "cordoned", "backend_unavailable"]
     assert said[0].message == "the node is offline: no heartbeat for 30s"
-    assert said[1].message == "the node is cordoned: new kernel"
-    assert said[2].message == "its backend 'k8s' does not answer"
+    assert said[1].message == "the node is cordoned: new kernel; dovetail uncordon n1 lets it take work again"
+    assert said[2].message == "its backend 'k8s' does not answer; dovetail backend k8s shows why"
     assert {one.eviction for one in said} == {Eviction.NEVER}
 
 

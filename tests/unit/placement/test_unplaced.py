@@ -1,5 +1,6 @@
 """When nothing fits, the outcome is typed and the words say what is short, by how much, and what would help."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -38,8 +39,35 @@ def test_with_all_nodes_offline_or_cordoned_there_are_no_available_nodes() -> No
     cluster.set_cordoned("n2", True)
     explanation = told(cluster)
     assert explanation.outcome == "no_available_nodes"
-    assert explanation.message == "of 3 nodes, 2 offline and 1 cordoned: none is left"
+    helps = "dovetail uncordon NODE lets one take work again"
+    assert explanation.message == f"none of 3 nodes takes work: 1 cordoned, 2 offline; {helps}"
     assert explanation.nodes == 3
+
+
+@pytest.mark.parametrize(
+    ("close", "message"),
+    [
+        (
+            lambda cluster, name: cluster.set_cordoned(name, True),
+            "all 2 nodes are cordoned; dovetail uncordon NODE lets one take work again",
+        ),
+        (
+            lambda cluster, name: cluster.set_quarantined(name, "three failures"),
+            "all 2 nodes are in quarantine; dovetail uncordon NODE lets one take work again",
+        ),
+        (
+            lambda cluster, name: cluster.set_online(name, False),
+            "all 2 nodes are offline; dovetail nodes -o wide shows why",
+        ),
+    ],
+)
+def test_with_every_node_closed_for_one_reason_the_command_that_helps_is_named(
+    close: Callable[[Cluster, str], object], message: str
+) -> None:
+    cluster = cluster_of({}, {})
+    for name in ("n0", "n1"):
+        close(cluster, name)
+    assert told(cluster).message == message
 
 
 def test_a_cluster_whose_last_node_left_is_told_apart_from_one_that_is_down() -> None:
@@ -55,7 +83,9 @@ def test_nodes_whose_backend_is_silent_are_unavailable_and_the_backend_is_named(
     cluster.set_cordoned("n2", True)
     explanation = told(cluster)
     assert explanation.outcome == "backend_unavailable"
-    assert explanation.message == "2 nodes could take it, but backend 'k8s-a', 'k8s-b' does not answer"
+    assert explanation.message == (
+        "2 nodes could take it, but backend 'k8s-a', 'k8s-b' does not answer; dovetail backend shows why"
+    )
 
 
 def test_what_is_short_is_told_of_the_node_that_lacks_least() -> None:

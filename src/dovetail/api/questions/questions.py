@@ -18,7 +18,7 @@ from dovetail.engine.pieces import Pieces, in_one
 from dovetail.engine.questions.fragmentation import AskPlaces, Fragments
 from dovetail.engine.questions.plan_questions import Impasse
 from dovetail.model.device import WHOLE
-from dovetail.model.reason import waits_for_nodes, waits_for_others
+from dovetail.model.reason import Outcome, waits_for_others
 from dovetail.model.requests.shape import Shape
 from dovetail.model.text.strict import Name
 from dovetail.model.workloads.workload import Workload
@@ -82,10 +82,15 @@ async def explain(request: Request, ref: str, namespace: Namespace = None) -> Js
 def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow | None) -> Pieces[ExplainAnswer]:
     now = position = None
     impasse = NO_IMPASSE
+    why = plane.questions.queues.wait_reason(row["id"], time.time())
+    if why is not None:
+        row = row | why._asdict()
     if row["pending"] and row["finished_at"] is None:
         position = plane.questions.queues.position(row["id"])
-        if waits_for_nodes(row["reason"]):
+        if not waits_for_others(row["reason"]):
             now = explanation_of(plane.questions.explanations.explain(_shape(plane, row), row["id"], time.time()))
+            if row["reason"] == Outcome.OVER_QUOTA and now["outcome"] == Outcome.PLACED:
+                now = None  # its quota alone stops it
         impasse = yield from _impasse(plane, row)
     set_aside = plane.questions.queues.parked_message(row["id"])
     start = yield from plane.questions.plans.start(row["id"], time.time())

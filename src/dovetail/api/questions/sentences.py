@@ -15,7 +15,7 @@ from dovetail.engine.questions.plan_questions import (
     PlannedTask,
     Victim,
 )
-from dovetail.model.reason import Eviction, Outcome
+from dovetail.model.reason import Eviction, Outcome, waits_for_others
 from dovetail.model.text.listing import count, first_of
 from dovetail.model.workloads.workload import Workload
 
@@ -40,7 +40,7 @@ def explained(
         return _with_way_out(f"{name} waits{_place(position)}: {_why_waiting(row, now, set_aside)}.", impasse)
     if row["pending"]:
         said = (
-            f"{name} is {state}: {count(row['active'], 'task')} of {row['replicas']:,} hold a node, "
+            f"{name} is {state}: {row['active']:,} of {count(row['replicas'], 'task')} hold{'s' if row['active'] == 1 else ''} a node, "
             f"{row['pending']:,} wait{_place(position)}: {_why_waiting(row, now, set_aside)}."
         )
         return _with_way_out(said, impasse)
@@ -72,7 +72,8 @@ def _why_waiting(row: Row, now: Row | None, set_aside: str) -> str:
     if now["outcome"] == "placed":
         node = now["best"][0]["node"] if now["best"] else "a node"
         return f"it fits now, best on {node}, and is placed when its turn comes"
-    return str(now["message"]).rstrip(".")
+    words = str(now["message"]).rstrip(".")
+    return f"{words}; and {row['message']}" if row.get("reason") == Outcome.OVER_QUOTA else words
 
 
 def _with_way_out(said: str, impasse: Impasse | None) -> str:
@@ -105,14 +106,15 @@ def waits_for(reason: str, message: str) -> str:
     """What pending work waits for, in one line."""
     if not message:
         return reason.replace("_", " ") or "its turn"
-    return (
-        message if reason in ("", Outcome.DEPENDENCY, Outcome.PREEMPTING) else f"{reason.replace('_', ' ')}: {message}"
-    )
+    return message if not reason or waits_for_others(reason) else f"{reason.replace('_', ' ')}: {message}"
 
 
 def _chosen(decision: Row) -> str:
     explanation = decision["explanation"]
     best, funnel = explanation["best"], explanation["funnel"]
+    together = str(explanation["message"]).removeprefix(f"placed on {decision['node']}")
+    if together.startswith(", "):  # a gang's layout chose
+        return f"{decision['node']}{together}"
     if not best:
         return str(decision["node"])
     feasible = funnel[-1]["remaining"] if funnel else explanation["nodes"]

@@ -7,6 +7,7 @@ with enough capacity are tried, the best first, up to a limit; with slices, one 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from dovetail.engine.gangs.communication import add_notes
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.gangs.one_by_one import TrialResult, TrialSubject, one_by_one
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.model.reason import Explanation, FunnelStep, NodePoints, Outcome
+from dovetail.model.reason import Explanation, FunnelStep, Outcome
 from dovetail.model.requests.asks import AffinityRule, Layout, Relation
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.resources import GPU
@@ -135,22 +136,24 @@ class GangLayout:
             ranking = self._ranking(tier)
             for domain in ranking.order()[:left]:
                 left -= 1
-                notes = self._decided(ranking, tier, domain)
+                decided = self._decided(ranking, tier, domain)
                 place = self._in_order if self._layout.slices else self._one_by_one
-                last = place(tier, domain, notes)
+                last = place(tier, domain, decided)
                 if last.refusal is None:
                     return last
         return last
 
-    def _one_by_one(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
+    def _one_by_one(self, tier: int, domain: int, decided: "_Decided") -> TrialResult:
         request = replace(self._request, among=self._tiers[tier].codes == domain)
         found = one_by_one(self._state, self._subject, request, self._replicas)
         if found.refusal is None:
             rows = tuple([choice.row for choice in found.choices if choice.row is not None])
-            add_notes(found.choices, (self._reached(rows, tier), *notes))
+            add_notes(found.choices, (self._reached(rows, tier), *decided.notes))
+            for explanation in {id(choice.explanation): choice.explanation for choice in found.choices}.values():
+                explanation.message += decided.message
         return found
 
-    def _in_order(self, tier: int, domain: int, notes: tuple[str, ...]) -> TrialResult:
+    def _in_order(self, tier: int, domain: int, decided: "_Decided") -> TrialResult:
         """By the arrangement, if every task may go to its node once those before it are placed."""
         rows = self._rows_in(tier, domain)
         cluster, shape, request = self._state.cluster, self._subject.shape, self._request
@@ -164,31 +167,30 @@ class GangLayout:
                 cluster.place(task, row, request.column, shape.service_key, identity=identity, gpus=shape.gpus)
                 if request.promised is not None:
                     request = replace(request, promised=request.promised.without(row, request.column))
-        return TrialResult(self._choices(rows, tier, notes))
+        return TrialResult(self._choices(rows, tier, decided))
 
     # --- messages --------------------------------------------------------------------------------------------
 
-    def _decided(self, ranking: Ranking, tier: int, domain: int) -> tuple[str, ...]:
-        """The notes on the strategy that chose the domain, if there was a choice."""
+    def _decided(self, ranking: Ranking, tier: int, domain: int) -> "_Decided":
+        """The strategy that chose the domain, if there was a choice."""
+        where = "there" if self._tiers[tier].level == HOST else f"in {self._named(tier, domain)}"
+        together = f", with all {len(self._replicas)} tasks {where}"
         if self._tiers[tier].level == EVERYWHERE:
-            return (*self._complaints, *ranking.notes, *self._links.unlimited())
+            return _Decided(together, (*self._complaints, *ranking.notes, *self._links.unlimited()))
         words = ranking.words(domain, lambda one: self._named(tier, one))
-        return (*self._complaints, *ranking.notes, words, *self._links.unlimited())
+        short = ranking.in_short(domain, lambda one: self._named(tier, one))
+        return _Decided(f"{together}: {short}", (*self._complaints, *ranking.notes, words, *self._links.unlimited()))
 
-    def _choices(self, rows: tuple[int, ...], tier: int, decided: tuple[str, ...]) -> list[Choice]:
-        evaluator, cluster = self._pipeline.evaluator, self._state.cluster
-        distinct = np.unique(np.array(rows, dtype=np.intp))
-        scored = evaluator.score(self._request, self._view.subset(distinct))
-        funnel, weights = self._pipeline.funnel_and_weights(self._filtered, self._request)
-        notes = (*self._filtered.notes, *scored.notes, self._reached(rows, tier), *decided, *self._unknown())
+    def _choices(self, rows: tuple[int, ...], tier: int, decided: "_Decided") -> list[Choice]:
+        """The layout chose the nodes, so no scores explain them."""
+        cluster = self._state.cluster
+        funnel, _ = self._pipeline.funnel_and_weights(self._filtered, self._request)
+        notes = (*self._filtered.notes, self._reached(rows, tier), *decided.notes, *self._unknown())
+        asked = (self._pipeline.name, len(cluster.rows), funnel)
         explained: dict[int, Explanation] = {}
-        columns = [p if isinstance(p, float) else p.tolist() for p in scored.points]
-        for i, row in enumerate(distinct.tolist()):
-            points = tuple([p if isinstance(p, float) else p[i] for p in columns])
-            name = cluster.names[row]
-            line = NodePoints(name, scored.total.item(i), points, cluster.resources.load.item(row))
-            asked = (self._pipeline.name, len(cluster.rows), funnel, weights)
-            explained[row] = Explanation(Outcome.PLACED, f"placed on {name}", *asked, (line,), notes=notes)
+        for row in dict.fromkeys(rows):
+            words = f"placed on {cluster.names[row]}{decided.message}"
+            explained[row] = Explanation(Outcome.PLACED, words, *asked, notes=notes)
         return [Choice(row, explained[row]) for row in rows]
 
     def _reached(self, rows: tuple[int, ...], tier: int) -> str:
@@ -241,6 +243,13 @@ class GangLayout:
         column = None if one.level == HOST else level_column(cluster, one.level)
         name = None if column is None else column.value(row)
         return f"{one.level} {name}" if name is not None else f"node {cluster.names[row]}"
+
+
+class _Decided(NamedTuple):
+    """Why a gang lies where it does: the end of the message of each decision, and its notes."""
+
+    message: str
+    notes: tuple[str, ...]
 
 
 def _alone_on_host(rule: AffinityRule) -> bool:

@@ -51,6 +51,14 @@ def probe(state: EngineState, node: str, now: float) -> list[Command]:  # noqa: 
     return []
 
 
+def end_quarantine(state: EngineState, node: str) -> None:
+    """An operator says that the node works again: its failures are forgotten."""
+    if node in state.cluster.quarantines:
+        state.node_failures.pop(node, None)
+        state.timers.clear(TimerKind.PROBE, node)
+        lift_quarantine(state, node)
+
+
 def lift_quarantine(state: EngineState, node: str) -> None:
     state.cluster.set_quarantined(node, "")
     state.changes.nodes[node] = None

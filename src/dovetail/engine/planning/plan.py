@@ -70,7 +70,10 @@ def plan(
     routing raises."""
     terms = state.terms(spec)
     allowed, over = within_quota(state, spec, min(at_once(spec), most))
-    found = yield from PlanTrial(state, spec, terms.shape, now).run(allowed, is_spent)
+    trial = PlanTrial(state, spec, terms.shape, now)
+    if over is not None and not allowed:
+        return [(yield from _over_quota(trial, over, min(max(1, terms.gang_min), most), is_spent))]
+    found = yield from trial.run(allowed, is_spent)
     if over is not None and len(found) == allowed and all(task.node is not None for task in found):
         words = Explanation(Outcome.OVER_QUOTA, over.message, terms.shape.profile, len(state.cluster.rows), ())
         found.append(PlannedTask(allowed, None, words))
@@ -78,6 +81,15 @@ def plan(
     if placed < min(terms.gang_min, most):
         return [_gang_refused(found[-1], terms.gang_min, placed)]
     return found
+
+
+def _over_quota(trial: "PlanTrial", over: OverQuota, count: int, is_spent: IsSpent) -> Pieces[PlannedTask]:
+    """Its quota allows nothing. Nodes that refuse it too are named first: more quota alone would not help."""
+    last = (yield from trial.run(count, is_spent))[-1]
+    refused = f"{last.explanation.message}; and " if last.node is None else ""
+    nodes = last.explanation.nodes
+    words = Explanation(Outcome.OVER_QUOTA, f"{refused}{over.message}", last.explanation.profile, nodes, ())
+    return PlannedTask(0, None, words)
 
 
 def nodes_in_turn(
@@ -148,7 +160,7 @@ def over_quota(state: EngineState, spec: Workload, count: int) -> OverQuota | No
 
 def within_quota(state: EngineState, spec: Workload, wanted: int) -> tuple[int, OverQuota | None]:
     """How many of `wanted` tasks its queue may take now, and which limit stops the next one."""
-    together = spec.gang.min if spec.gang is not None else 1
+    together = min(spec.gang.min, wanted) if spec.gang is not None else 1
     first = over_quota(state, spec, together)
     if first is not None:
         return 0, first

@@ -3,9 +3,11 @@
 Left to others: how many workloads wait in a queue (the control plane counts them).
 """
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from dovetail.engine.questions.wait_reason import WaitReason, wait_reason, waits
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.resources import SLOTS, Amounts
@@ -15,7 +17,8 @@ from dovetail.queueing.tree import Queue
 
 
 class PendingWorkload(NamedTuple):
-    """`position` None: it waits for other workloads to end, not for its turn. `rank` is that of its priority now."""
+    """`position` None: it does not wait for its turn but for other work, its own limit or the time of its next try.
+    `rank` is that of its priority now."""
 
     position: int | None
     id: int
@@ -107,16 +110,32 @@ class QueueQuestions:
         """Workloads with tasks that wait for a node."""
         return len(self._state.pending)
 
-    def pending(self, limit: int) -> list[PendingWorkload]:
-        """Those in the queue, next first; after them those that wait for other workloads."""
+    def pending(self, limit: int, now: float = 0.0) -> list[PendingWorkload]:
+        """Those in the queue, next first; after them those that wait outside of it."""
         state = self._state
         queued = list(islice(state.pending.ids(), limit))
-        dependent = {id_ for ids in state.dependents.values() for id_ in ids if id_ in state.work}.difference(queued)
-        placed: list[tuple[int | None, int]] = list(enumerate(queued, 1))
-        placed += [(None, id_) for id_ in islice(sorted(dependent), limit - len(queued))]
-        return [self._pending(position, state.work[id_]) for position, id_ in placed]
+        found = [self._pending(place, state.work[id_], now) for place, id_ in enumerate(queued, 1)]
+        found += [self._pending(None, work, now) for work in islice(self._outside(), limit - len(queued))]
+        return found
 
-    def _pending(self, position: int | None, work: Work) -> PendingWorkload:
+    @property
+    def total(self) -> int:
+        """How many `pending` would list without a limit."""
+        return len(self._state.pending) + sum(1 for _ in self._outside())
+
+    def _outside(self) -> Iterator[Work]:
+        """Work that waits, but not for its turn."""
+        for work in self._state.work.values():
+            if work.queue_place is QueuePlace.NOWHERE and waits(work):
+                yield work
+
+    def wait_reason(self, workload: int, now: float) -> WaitReason | None:
+        """Why a live workload waits; None if it does not, or has ended."""
+        work = self._state.work.get(workload)
+        return wait_reason(work, now) if work is not None and waits(work) else None
+
+    def _pending(self, position: int | None, work: Work, now: float) -> PendingWorkload:
+        why = wait_reason(work, now)
         return PendingWorkload(
             position=position,
             id=work.id,
@@ -128,8 +147,8 @@ class QueueQuestions:
             replicas=work.replicas,
             pending=len(work.waiting) + len(work.delayed),
             submitted_at=work.submitted_at,
-            reason=work.reason,
-            message=work.message,
+            reason=why.reason,
+            message=why.message,
         )
 
     def position(self, workload: int) -> int | None:

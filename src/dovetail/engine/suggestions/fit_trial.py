@@ -103,13 +103,10 @@ class FitTrial:
             self.state.cluster.set_cordoned(node, False)
             return self._fits(self.spec, self.shape, self.wanted, self.now)
 
-    def how_many_fit(self) -> int:
-        """Of what waits, within quotas and promises; at most as many as one question may place."""
+    def how_many_fit(self, most: int) -> int:
+        """Of so many of its tasks, within promises to others; at most as many as one question may place."""
         request = self.request()
         headroom = self._headroom(request, self.shape)
-        most = self.wanted
-        while most > 0 and over_quota(self.state, self.spec, most) is not None:
-            most -= max(1, most // 16)  # close is enough: the suggestion is tried before it is made
         if headroom.is_exact and not _is_arranged(self.spec, self.shape):
             return min(most, headroom.total())
         while most > 0 and 2 * self._price(self.spec, request, most) > self._left:

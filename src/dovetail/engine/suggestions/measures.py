@@ -214,7 +214,7 @@ class Measures:
             if name in cluster.drained or name in cluster.quarantines:
                 continue
             why = cluster.cordon_reasons.get(name)
-            words = f"uncordon {name}" + (f" (cordoned: {why})" if why else "")
+            words = f"run dovetail uncordon {name}" + (f" (cordoned: {why})" if why else "")
             yield Measure(words, "uncordon", 2.7, {"uncordon": name}, node=name)
 
     # --- its own definition ----------------------------------------------------------------------------------

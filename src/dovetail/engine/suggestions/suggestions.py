@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.pieces import Pieces
-from dovetail.engine.planning.plan import at_once, over_quota
+from dovetail.engine.planning.plan import at_once, within_quota
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 from dovetail.engine.suggestions.changes import Draft, redefined
@@ -68,8 +68,11 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
     requirements = requirements_of(trial.shape, spec)
     here = _Position(trial, requirements, trial.wanted)
     core = smallest_core(signatures(here.taking.fails))
-    over = over_quota(state, spec, trial.wanted)
-    fit = trial.how_many_fit() if core is None and len(here.taking.rows) else 0
+    allowed, over = within_quota(state, spec, trial.wanted)
+    may_fit = core is None and bool(len(here.taking.rows))
+    fit = trial.how_many_fit(allowed) if may_fit else 0
+    on_nodes = fit if over is None or not may_fit else trial.how_many_fit(trial.wanted)
+    limit = over if on_nodes > allowed else None  # otherwise nodes stop it first
     layouts = LooserLayouts(trial)
     candidates: list[Measure] = []
     yield
@@ -85,7 +88,7 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
     return Impasse(
         core=() if core is None else tuple(_member(here.taking, position) for position in core.members),
         core_exact=core is None or core.exact,
-        waits_for="" if core is not None else _waits_for(here.taking, fit, trial.wanted, over, layouts),
+        waits_for="" if core is not None else _waits_for(here.taking, on_nodes, trial.wanted, limit, layouts),
         suggestions=tuple(suggestions),
     )
 

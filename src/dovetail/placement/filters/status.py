@@ -34,11 +34,12 @@ class ReadyFilter(Filter):
             reason, message = "offline", f"the node is offline{tail}"
         elif not view.backend_available[backend]:
             reason = Outcome.BACKEND_UNAVAILABLE.value
-            message = f"its backend {view.backend_names[backend]!r} does not answer"
+            name = view.backend_names[backend]
+            message = f"its backend {name!r} does not answer; dovetail backend {name} shows why"
         elif not view.cordoned[position]:
-            reason, message = "quarantined", f"the node is in quarantine{tail}"
+            reason, message = "quarantined", f"the node is in quarantine{tail}; {_uncordon(view.name(position))}"
         else:
-            reason, message = "cordoned", f"the node is cordoned{tail}"
+            reason, message = "cordoned", f"the node is cordoned{tail}; {_uncordon(view.name(position))}"
         return Refused(self.name, reason, message, Eviction.NEVER)
 
     def summarise(self, request: Request, view: View, candidates: B1) -> RefusalSummary:  # noqa: ARG002
@@ -54,12 +55,33 @@ class ReadyFilter(Filter):
         if usable.any():
             down = ", ".join(repr(view.backend_names[code]) for code in np.unique(view.backend_codes[usable]))
             message = f"{count_nodes(int(usable.sum()))} could take it, but backend {down} does not answer"
-            return RefusalSummary(Outcome.BACKEND_UNAVAILABLE, message)
-        silent, kept = total - int(online.sum()), int((online & cordoned).sum())
-        words = f"{silent} offline and {kept} cordoned"
-        if quarantined.any():
-            words = f"{silent} offline, {kept} cordoned and {int(quarantined.sum())} in quarantine"
-        return RefusalSummary(Outcome.NO_AVAILABLE_NODES, f"of {count_nodes(total)}, {words}: none is left")
+            return RefusalSummary(Outcome.BACKEND_UNAVAILABLE, f"{message}; dovetail backend shows why")
+        counts = {
+            "cordoned": int((online & cordoned).sum()),
+            "in quarantine": int(quarantined.sum()),
+            "offline": total - int(online.sum()),
+        }
+        return RefusalSummary(Outcome.NO_AVAILABLE_NODES, f"{_none_takes(total, counts)}; {_what_helps(counts)}")
+
+
+def _uncordon(node: str) -> str:
+    return f"dovetail uncordon {node} lets it take work again"
+
+
+def _none_takes(total: int, counts: dict[str, int]) -> str:
+    """`all 4 nodes are cordoned`, `none of 4 nodes takes work: 3 cordoned, 1 offline`."""
+    found = {word: number for word, number in counts.items() if number}
+    if len(found) == 1:
+        every = f"all {count_nodes(total)} are" if total > 1 else "the only node is"
+        return f"{every} {next(iter(found))}"
+    return f"none of {count_nodes(total)} takes work: {', '.join(f'{n} {word}' for word, n in found.items())}"
+
+
+def _what_helps(counts: dict[str, int]) -> str:
+    """The command that brings nodes back; offline nodes need more than a command."""
+    if counts["cordoned"] or counts["in quarantine"]:
+        return _uncordon("NODE").replace("it take", "one take")
+    return "dovetail nodes -o wide shows why"
 
 
 def _allowed(backend: str, patterns: tuple[str, ...]) -> bool:

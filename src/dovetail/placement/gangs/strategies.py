@@ -156,6 +156,16 @@ class Ranking:
         found = f"{start}: {named(chosen)} has {one}, {named(second)} {other}"
         return f"{found}; near enough for the quicker all-reduce to decide" if self.by_exchange else found
 
+    def in_short(self, chosen: int, named: Callable[[int], str]) -> str:
+        """`chosen by strategy pack with 85 points (next: rack c, 60)`"""
+        others = np.where(np.arange(len(self.points)) == chosen, -np.inf, self.points)
+        second = int(others.argmax())
+        if others[second] == -np.inf:
+            return f"the only {self.prospect.level} that holds all of it"
+        by = f"chosen by strategy {self.strategy.name} with {self.points[chosen]:.3g} points"
+        quicker = "; quicker all-reduce" if self.by_exchange else ""
+        return f"{by} (next: {named(second)}, {self.points[second]:.3g}{quicker})"
+
     def _worth(self, domain: int) -> str:
         points = f"{self.points[domain]:.3g} points"
         if not isinstance(self.strategy, WeightedStrategy):
