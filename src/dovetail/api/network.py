@@ -36,7 +36,6 @@ from dovetail.responses.network import (
 
 router = Routes(tags=["network"])
 
-MOST_STRANGERS = 20
 LevelName = Annotated[str | None, Query(max_length=300, description="one level; left out, all of them, widest first")]
 Gpus = Annotated[str | None, Query(max_length=100, description="GPUs of each task, to say how large a gang fits")]
 NodeOf = Annotated[str | None, Query(max_length=300)]
@@ -55,7 +54,7 @@ def _shown(plane: ControlPlane) -> TopologyAnswer:
         "links": len(network.topology.links),
         "switches": len(network.topology.switches),
         "strangers": len(strangers),
-        "some_strangers": strangers[:MOST_STRANGERS],
+        "some_strangers": strangers,
         "definition": network.topology.model_dump(mode="json", exclude_unset=True, by_alias=True),
     }
 

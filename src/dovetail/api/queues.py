@@ -22,7 +22,15 @@ from dovetail.model.text.listing import count
 from dovetail.model.workloads.workload import Priority
 from dovetail.queueing.quota import Loan
 from dovetail.responses import ItemList
-from dovetail.responses.queues import LoanPart, QueueItem, QueueResource, QueueRow, QueuesAnswer, ReservationRow
+from dovetail.responses.queues import (
+    LoanPart,
+    QueueItem,
+    QueuePage,
+    QueueResource,
+    QueueRow,
+    QueuesAnswer,
+    ReservationRow,
+)
 
 router = Routes()
 
@@ -31,13 +39,18 @@ _PRIORITIES = tuple(Priority)  # by rank
 
 
 @router.get("/queue", tags=["queue"])
-async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] = 1000) -> Json[ItemList[QueueItem]]:
-    """Pending workloads, next first; after them, without a position, those that wait for other work, for their own
-    limit or for their next try. Predicted starts are seconds since the epoch, null where the start cannot be
-    predicted."""
+async def queue(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+) -> Json[QueuePage]:
+    """A page of the pending workloads, and how many there are in all (`total`). Next first; after them, without a
+    position, those that wait for other work, for their own limit or for their next try. Predicted
+    starts are seconds since the epoch, null where the start cannot be predicted."""
     plane = plane_of(request)
     now = time.time()
-    found = plane.questions.queues.pending(limit, now)
+    found = plane.questions.queues.pending(limit, now, offset)
+    total = plane.questions.queues.total
     guesses = await plane.ask(lambda _: plane.questions.plans.starts(now))
     first = await _first_priorities(plane, found, now)
     items: list[QueueItem] = [
@@ -61,7 +74,7 @@ async def queue(request: Request, limit: Annotated[int, Query(ge=1, le=10_000)] 
         }
         for one in found
     ]
-    return Json({"items": items})
+    return Json({"items": items, "total": total})
 
 
 async def _first_priorities(plane: ControlPlane, found: list[PendingWorkload], now: float) -> dict[int, str]:

@@ -79,12 +79,14 @@ class PolicyCalls:
         return cast("list[ViolationRow]", self._http.items(f"{_policy(name)}/violations"))
 
     def check_constraint(
-        self, expression: str | Mapping[str, Any], *, namespace: str | None = None
+        self, expression: str | Mapping[str, Any], *, namespace: str | None = None, most_failing: int | None = None
     ) -> CheckedConstraint:
-        """Whether an expression can be used, and which nodes satisfy it now."""
+        """Whether an expression can be used, how many nodes satisfy it now, and `most_failing` of those that do not."""
         body: dict[str, Any] = {"expression": expression if isinstance(expression, str) else dict(expression)}
         if namespace is not None:
             body["namespace"] = namespace
+        if most_failing is not None:
+            body["most_failing"] = most_failing
         return cast(
             "CheckedConstraint", self._http.json("POST", f"{API}/constraints/check", json=body, repeatable=True)
         )

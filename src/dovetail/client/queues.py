@@ -9,15 +9,29 @@ from dovetail.client.transport import API, Transport, written
 
 if TYPE_CHECKING:
     from dovetail.model.reservation import Reservation
-    from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
+    from dovetail.responses.queues import QueueItem, QueuePage, QueuesAnswer, ReservationRow
+
+PAGE = 1000  # workloads that one request asks for
 
 
 class QueueCalls:
     _http: Transport
 
     def queue(self, *, limit: int | None = None) -> list[QueueItem]:
-        """Waiting workloads in the order in which the scheduler tries them."""
-        return cast("list[QueueItem]", self._http.items(f"{API}/queue", {"limit": limit}))
+        """Waiting workloads in the order in which the scheduler tries them: the first so many, or all."""
+        found: list[QueueItem] = []
+        while limit is None or len(found) < limit:
+            most = PAGE if limit is None else min(PAGE, limit - len(found))
+            page = self.queue_page(limit=most, offset=len(found))
+            found += page["items"]
+            if len(page["items"]) < most or len(found) >= page.get("total", 0):
+                break
+        return found
+
+    def queue_page(self, *, limit: int, offset: int = 0) -> QueuePage:
+        """Some of them, and how many there are in all."""
+        params = {"limit": limit, "offset": offset}
+        return cast("QueuePage", self._http.json("GET", f"{API}/queue", params=params))
 
     def queues(self) -> QueuesAnswer:
         """The tree of queues with use, limits and loans, and how fair it is between tenants."""

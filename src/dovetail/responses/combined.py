@@ -38,11 +38,12 @@ class TopologyWithDomains(TopologyAnswer):
 
 
 class ClusterOverview(TypedDict):
-    """`dovetail top`."""
+    """`dovetail top`. `waiting`: how many workloads wait; the table fetches only the first of them."""
 
     summary: ClusterSummary
     nodes: list[NodeRow]
     queue: list[QueueItem]
+    waiting: int
 
 
 class Versions(TypedDict):

@@ -19,7 +19,7 @@ class LevelRow(TypedDict):
 
 
 class TopologyAnswer(TypedDict):
-    """`strangers`: how many described hosts are not nodes; `some_strangers`: the first of them."""
+    """`strangers`: how many described hosts are not nodes; `some_strangers`: their names."""
 
     described: bool
     levels: list[LevelRow]

@@ -6,8 +6,8 @@ from dovetail.responses.workloads import PredictedStart
 
 
 class QueueItem(PredictedStart):
-    """`position` None: it waits for other workloads, not for its turn. `promoted_from`: its priority when it was
-    submitted, if waiting has raised it."""
+    """`position` None: it waits for other work, its own limit or its next try, not for its turn. `promoted_from`: its
+    priority when it was submitted, if waiting has raised it."""
 
     position: int | None
     id: int
@@ -24,6 +24,13 @@ class QueueItem(PredictedStart):
     message: str
     waits_for: str
     preempting: bool
+
+
+class QueuePage(TypedDict):
+    """Some of the workloads that wait. `total`: how many wait in all."""
+
+    items: list[QueueItem]
+    total: int
 
 
 class QueueResource(TypedDict):

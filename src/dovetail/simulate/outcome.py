@@ -14,9 +14,6 @@ from dovetail.model.resources import CORE_RESOURCES, CPU, GPU
 from dovetail.model.task import WorkloadState
 from dovetail.simulate.ledger import SimulationLedger, Timeline, WorkloadLife
 
-UNPLACED_SHOWN = 100
-FAILURES_SHOWN = 20
-
 
 @dataclass(frozen=True, slots=True)
 class Waits:
@@ -114,7 +111,7 @@ def outcome_of(ledger: SimulationLedger, ended_at: float, still_running: int, di
         refusals=dict(ledger.refusals.most_common()),
         failures=_failures(lives),
         unplaced_by_reason=dict(Counter(life.reason or "not looked at yet" for life in unplaced).most_common()),
-        unplaced=[_unplaced(life, ended_at) for life in unplaced[:UNPLACED_SHOWN]],
+        unplaced=[_unplaced(life, ended_at) for life in unplaced],
         turned_away=[asdict(turned) for turned in ledger.turned_away],
         lives=lives,
     )
@@ -123,7 +120,7 @@ def outcome_of(ledger: SimulationLedger, ended_at: float, still_running: int, di
 def _failures(lives: list[WorkloadLife]) -> dict[str, int]:
     """Failed workloads by what ended them, whichever task it was (`task 3: exit status 1`)."""
     found = Counter(life.message.split(": ", 1)[-1] for life in lives if life.state is WorkloadState.FAILED)
-    return dict(found.most_common(FAILURES_SHOWN))
+    return dict(found.most_common())
 
 
 def waits_of(lives: list[WorkloadLife]) -> Waits:

@@ -8,6 +8,8 @@ import pytest
 from tests.patience import wait_for
 from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted
 
+from dovetail.client import Client
+
 SCHEDULING = {
     "queues": {
         "ml": {"guaranteed": {"gpu": 6}, "queues": {"nlp": {"guaranteed": {"gpu": 4}}, "vision": {}}},
@@ -41,6 +43,18 @@ def test_work_at_its_own_limit_is_in_the_answer_and_says_so(http: httpx.Client) 
     explained = http.get("/workloads/few/explain").json()
     assert explained["answer"] == f"few is running: 1 of 3 tasks holds a node, 2 wait: {limit}."
     assert explained["now"] is None
+
+
+def test_a_page_of_the_queue_says_how_many_wait_and_all_pages_together_have_all(url: str, http: httpx.Client) -> None:
+    submitted(http, *({"name": f"big-{i}", "resources": {"cpu": 500}} for i in range(5)))
+    wait_for(lambda: http.get("/queue").json()["total"] == 5)
+    first, second = (http.get("/queue", params={"limit": 3, "offset": at}).json() for at in (0, 3))
+    assert (first["total"], len(first["items"]), len(second["items"])) == (5, 3, 2)
+    assert [one["position"] for one in first["items"] + second["items"]] == [1, 2, 3, 4, 5]
+    with Client(url) as client:
+        assert [one["name"] for one in client.queue_page(limit=2, offset=4)["items"]] == ["big-4"]
+        assert [one["name"] for one in client.queue(limit=4)] == [f"big-{i}" for i in range(4)]
+        assert len(client.queue()) == 5
 
 
 def test_work_that_neither_its_queue_nor_a_node_can_take_names_both(http: httpx.Client) -> None:

@@ -3,7 +3,15 @@
 import pytest
 from tests.unit.cli.answers import NOW, candidate, drawn, explanation, refused_everywhere, widest, workload
 
-from dovetail.cli.render.decision import capacity_view, explain_view, funnel, plan_view, score_table, why_not_view
+from dovetail.cli.render.decision import (
+    capacity_view,
+    explain_view,
+    explanation_view,
+    funnel,
+    plan_view,
+    score_table,
+    why_not_view,
+)
 
 
 def test_the_funnel_narrows_and_names_what_each_filter_refused() -> None:
@@ -135,6 +143,20 @@ def test_a_plan_counts_tasks_by_node_and_explains_the_one_without_a_place() -> N
     assert "n-0       2" in text
     assert "how replica 3 was decided" in text
     assert "SHORT BY" in text
+
+
+def test_capacity_on_many_nodes_says_how_to_see_all_of_them() -> None:
+    nodes = [{"node": f"n-{i}", "fits": 2} for i in range(158)]
+    answer = {"total": 316, "by_node": nodes, "explanation": explanation(), "answer": "316 fit."}
+    assert drawn(capacity_view(answer)).splitlines()[-1] == "and 138 more nodes; -o wide lists them"  # type: ignore[arg-type]
+    everything = drawn(capacity_view(answer, wide=True))  # type: ignore[arg-type]
+    assert "n-157" in everything
+    assert "more nodes" not in everything
+
+
+def test_the_best_of_many_nodes_say_of_how_many() -> None:
+    text = drawn(explanation_view(explanation()))
+    assert "the best 2 of 37 nodes; why-not ranks any other" in text
 
 
 def test_capacity_lists_the_nodes_or_says_why_there_are_none() -> None:

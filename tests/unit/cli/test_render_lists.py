@@ -182,10 +182,15 @@ def test_top_fits_the_screen(lines: int) -> None:
         "uptime_s": 90.0,
     }
     nodes = [node(f"n-{i}") for i in range(100)]
-    text = drawn(cluster_frame(summary, nodes, [waiting(i) for i in range(30)], lines, NOW))  # type: ignore[arg-type]
+    queue = [waiting(i) for i in range(30)]
+    text = drawn(cluster_frame(summary, nodes, queue, 312, lines, NOW))  # type: ignore[arg-type]
     assert len(text.splitlines()) <= max(lines, 17)
     assert widest(text) <= 80
     assert "64%" in text
+    first = sum(" job-" in line for line in text.splitlines())
+    assert f"the first {first} of 312 workloads that wait; dovetail queue lists them" in text
+    busiest = sum(line.startswith("n-") for line in text.splitlines())
+    assert f"the busiest {busiest} of 100 nodes; dovetail nodes lists them" in text
 
 
 def test_tasks_with_gpus_show_which() -> None:

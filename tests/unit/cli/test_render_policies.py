@@ -127,7 +127,11 @@ def test_a_wish_with_a_priority_says_that_it_is_insisted_on() -> None:
 
 def test_a_change_says_who_was_looked_at_again_and_what_runs_against_it() -> None:
     text = drawn(changed_policies([changed(reconsidered=3, violating=120, violations=[violation(n) for n in (0, 1)])]))
-    for words in ("version 12; 3 waiting workloads looked at again", "120 tasks run against it", "and 118 more"):
+    for words in (
+        "version 12; 3 waiting workloads looked at again",
+        "120 tasks run against it",
+        "and 118 more tasks; dovetail policy violations ",
+    ):
         assert words in text
     assert widest(text) <= 80
     assert "is like that already: version 12" in drawn(changed_policies([changed(changed=False)]))
@@ -192,7 +196,7 @@ def test_attachments_are_told_in_words() -> None:
 def test_a_good_expression_is_counted_and_a_bad_one_gets_its_caret() -> None:
     failing: Any = [{"node": "n1", "why": 'label zone is "b"'}]
     text = drawn(checked({"ok": True, "nodes": {"satisfying": 3, "of": 9, "failing": failing}}))
-    for words in ("good: satisfied by 3 of 9 nodes", 'label zone is "b"', "and 5 more"):
+    for words in ("good: satisfied by 3 of 9 nodes", 'label zone is "b"', "and 5 more nodes; -o wide lists them"):
         assert words in text
     assert "and" not in drawn(checked({"ok": True, "nodes": {"satisfying": 9, "of": 9, "failing": []}}))
     caret = "column 6: node has no field 'nam'\nnode.nam == 1\n     ^"

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from tests.unit.cli.answers import NOW, drawn, explanation, widest, workload
+from tests.unit.cli.answers import NOW, drawn, explanation, waiting, widest, workload
 
 from dovetail.cli.render.decision import explain_view, plan_view
 from dovetail.cli.render.parts.times import starts_about, starts_in
-from dovetail.cli.render.queues import queue_tree, use_bar
+from dovetail.cli.render.queues import queue_list, queue_tree, use_bar
 from dovetail.responses.queues import QueueResource, QueuesAnswer
 from dovetail.responses.workloads import PredictedStart
 
@@ -91,9 +91,18 @@ def test_loans_say_who_borrows_from_whom_and_tenants_how_far_they_are_from_fair(
         "lenders": [{"queue": "ops", "amount": 16.0}],
     }
     text = drawn(queue_tree(answer(queue("q0"), loans=[loan])))
-    assert "gpu: q0 borrows 8, q1 borrows 7, q2 borrows 6, 2 more; ops lends 16" in text
+    assert "gpu: q0 borrows 8, q1 borrows 7, q2 borrows 6, 2 more (-o wide)" in text
     assert "(none)" in text
     assert "-25%" in text
+    everybody = drawn(queue_tree(answer(queue("q0"), loans=[loan]), wide=True), width=2000)
+    assert "q4 borrows 4; ops lends 16" in everybody
+
+
+def test_the_first_of_a_long_queue_say_how_to_get_the_others() -> None:
+    text = drawn(queue_list([waiting(1), waiting(2)], NOW, total=312))
+    assert text.startswith("the first 2 of 312 workloads with 4 tasks waiting")
+    assert text.splitlines()[-1] == "and 310 more workloads; --limit 312 lists them"
+    assert "more" not in drawn(queue_list([waiting(1)], NOW, total=1))
 
 
 def test_wide_shows_every_resource() -> None:

@@ -109,3 +109,8 @@ def test_distances_are_a_table_or_a_hint() -> None:
     lines = drawn(distance_list([{"from": "a", "to": "b", "distance": 2.5}])).splitlines()
     assert [line.split() for line in lines] == [["FROM", "TO", "DISTANCE"], ["a", "b", "2.5"]]
     assert "dovetail distance set" in drawn(distance_list([]))
+
+
+def test_nodes_that_are_not_drawn_are_counted_with_the_option_that_draws_them() -> None:
+    text = drawn(topology_tree(NET, DOMAINS, [], left_out=1000))
+    assert text.splitlines()[-1] == "1,000 nodes not drawn; --nodes draws them"

@@ -82,4 +82,8 @@ def test_one_reservation_is_shown_with_its_trouble_and_its_first_nodes() -> None
     text = drawn(one_reservation(reservation(status="degraded", message="node-31 left"), NOW))
     for words in ("degraded: node-31 left", "30 tasks of cpu 4 in rack=r1", "node-19 (cpu 4", "and 10 more"):
         assert words in text
+    assert text.splitlines()[-1] == "and 10 more nodes; -o wide lists them"
     assert "node-25" not in text
+    everything = drawn(one_reservation(reservation(status="degraded", message="node-31 left"), NOW, wide=True))
+    assert "node-25" in everything
+    assert "more nodes" not in everything

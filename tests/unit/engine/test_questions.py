@@ -96,3 +96,11 @@ def test_overcommit_counts_in_capacity() -> None:
     engine = Engine(EngineSettings(overcommit={"cpu": 2.0}))
     engine.handle(NodeJoined(Node.model_validate({"name": "n", "capacity": {"cpu": 4, "memory": "1GiB"}})), 0)
     assert whole(Questions(engine).plans.capacity(workload(resources={"cpu": 1}))).total == 8
+
+
+def test_capacity_names_every_node_that_has_some() -> None:
+    engine = Engine()
+    for i in range(158):
+        engine.handle(NodeJoined(Node.model_validate({"name": f"n{i}", "capacity": {"cpu": 2, "memory": "1GiB"}})), 0)
+    found = whole(Questions(engine).plans.capacity(workload(resources={"cpu": 1})))
+    assert (found.total, len(found.by_node)) == (316, 158)

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Annotated, Any, cast
 
 from fastapi import Path, Request
+from pydantic import Field
 
 from dovetail.api.protocol.body import SOURCE, Author, Note, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
@@ -37,7 +38,6 @@ from dovetail.responses.policies import (
 router = Routes(tags=["policies"])
 
 MOST_VIOLATIONS = 100  # in the answer to a change; all of them are at /violations
-MOST_EXAMPLES = 5  # nodes that do not satisfy an expression
 OFF = "off"
 
 
@@ -48,10 +48,12 @@ class PolicyBody(Policy):
 
 
 class ExpressionQuestion(Strict):
-    """An expression as text or as a structure. Names of workloads in it belong to the namespace."""
+    """An expression as text or as a structure. Names of workloads in it belong to the namespace. `most_failing`: how
+    many of the nodes that do not satisfy it are named."""
 
     expression: Expression
     namespace: Name = DEFAULT_NAMESPACE
+    most_failing: Annotated[int, Field(ge=0, le=100_000)] = 5
 
 
 def shown(ruling: AppliedPolicy, reached: Mapping[str, int]) -> PolicyDetail:
@@ -231,7 +233,7 @@ async def check_constraint(request: Request) -> Json[CheckedConstraint]:
         program = compile_node(text)
     except ExpressionError as error:
         return Json({"ok": False, "error": str(error), "caret": error.caret})
-    found = plane_of(request).questions.explanations.check_expression(program, asked.namespace, MOST_EXAMPLES)
+    found = plane_of(request).questions.explanations.check_expression(program, asked.namespace, asked.most_failing)
     return Json(
         {
             "ok": True,

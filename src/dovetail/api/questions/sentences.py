@@ -39,8 +39,9 @@ def explained(
     if row["pending"] and not row["active"]:
         return _with_way_out(f"{name} waits{_place(position)}: {_why_waiting(row, now, set_aside)}.", impasse)
     if row["pending"]:
+        hold = "holds" if row["active"] == 1 else "hold"
         said = (
-            f"{name} is {state}: {row['active']:,} of {count(row['replicas'], 'task')} hold{'s' if row['active'] == 1 else ''} a node, "
+            f"{name} is {state}: {row['active']:,} of {count(row['replicas'], 'task')} {hold} a node, "
             f"{row['pending']:,} wait{_place(position)}: {_why_waiting(row, now, set_aside)}."
         )
         return _with_way_out(said, impasse)
@@ -211,8 +212,7 @@ def fitting(found: FreeCapacity) -> str:
     """How many more fit."""
     if not found.total:
         return f"None of these fits now: {found.explanation.message.rstrip('.')}."
-    most = found.by_node[0]
-    nodes = found.explanation.funnel[-1].remaining if found.explanation.funnel else len(found.by_node)
+    most, nodes = found.by_node[0], len(found.by_node)
     fit = "fits" if found.total == 1 else "fit"
     total = f"At least {found.total:,}" if found.at_least else f"{found.total:,}"
     return f"{total} more of these {fit}, on {count(nodes, 'node')}; the most on {most[0]} ({most[1]:,})."

@@ -48,9 +48,9 @@ def draw_tree(
             show(whole, output, str)
             return
         members = client.nodes() if nodes or (nodes is None and level is None) else []
-    if nodes is None and len(members) > FEW_NODES:
-        members = []
-    show(domains, output, lambda wide: render.topology.topology_tree(topology, domains, members, wide))
+    left_out = len(members) if nodes is None and len(members) > FEW_NODES else 0
+    members = [] if left_out else members
+    show(domains, output, lambda wide: render.topology.topology_tree(topology, domains, members, wide, left_out))
 
 
 @command.action("set")
@@ -73,9 +73,11 @@ def set_topology(
         made = client.set_topology(topology)
     show(made, output, lambda wide: render.topology.level_list(made, wide))
     if made["strangers"]:
-        some = ", ".join(made["some_strangers"][:5])
-        words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {some}"
-        warn(words + ("" if made["strangers"] <= 5 else ", …"), "yellow")
+        listed = made["some_strangers"] if output is Format.WIDE else made["some_strangers"][:5]
+        left = made["strangers"] - len(listed)
+        more = f" and {left} more; -o wide lists them" if left else ""
+        words = f"note: {made['strangers']} of the hosts described are no nodes (yet): {', '.join(listed)}{more}"
+        warn(words, "yellow")
 
 
 @command.action("show")

@@ -13,6 +13,8 @@ from dovetail.cli.terminal.output import Format, Output, show, warn
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import InNamespace, Url, connect
 
+ALL_NODES = 100_000  # that do not satisfy an expression; the server names at most so many
+
 command = plain_group("Expressions about nodes, as in require, prefer and avoid.")
 
 
@@ -37,7 +39,8 @@ def check(
         raise Failure("give an expression, or a file with -f", ExitCode.USAGE)
     asked = expression if file is None else _read(file)
     with connect(url) as client:
-        found = client.check_constraint(asked or "", namespace=namespace)
+        most = None if output is Format.TABLE else ALL_NODES
+        found = client.check_constraint(asked or "", namespace=namespace, most_failing=most)
     if found["ok"] or output.is_data:
         show(found, output, lambda _: render.policies.checked(found))
     else:

@@ -8,9 +8,13 @@ from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Url, connect
 
+FIRST = 50  # workloads of a table, where nobody says how many
+
 
 def queue(
-    limit: Annotated[int, Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
+    limit: Annotated[
+        int | None, Option(metavar="N", min=1, help=f"How many at most.  [default: {FIRST}; -o wide: all]")
+    ] = None,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
@@ -19,8 +23,13 @@ def queue(
     STARTS is a prediction with its range; a dash where it cannot be predicted, as after work without a run time.
     """
     with connect(url) as client:
-        items = client.queue(limit=limit)
-    show(items, output, lambda wide: render.queues.queue_list(items, time.time(), wide))
+        if output is not Format.TABLE or (limit or 0) > FIRST:
+            items = client.queue(limit=limit)
+            total = len(items) if limit is None else client.queue_page(limit=1)["total"]
+        else:
+            page = client.queue_page(limit=limit or FIRST)
+            items, total = page["items"], page["total"]
+    show(items, output, lambda wide: render.queues.queue_list(items, time.time(), wide, total))
 
 
 def queues(output: Output = Format.TABLE, url: Url = None) -> None:

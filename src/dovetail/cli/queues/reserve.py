@@ -38,7 +38,7 @@ def show_reservation(reservation: ReservationId, output: Output = Format.TABLE, 
     """One reservation: its window, its nodes, and what is wrong with it."""
     with connect(url) as client:
         row = client.reservation(reservation)
-    show(row, output, lambda _: render.reservations.one_reservation(row, time.time()))
+    show(row, output, lambda wide: render.reservations.one_reservation(row, time.time(), wide))
 
 
 @command.action("create")

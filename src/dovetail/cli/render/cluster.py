@@ -28,25 +28,28 @@ def cluster_frame(
     summary: ClusterSummary,
     nodes: Sequence[NodeRow],
     queue: Sequence[QueueItem],
+    waiting: int,
     lines: int,
     now: float,
     wide: bool = False,
     trouble: str = "",
 ) -> Drawing:
-    """`lines` is the height of the screen: nodes and queue share what the summary leaves. `trouble`: why this is not
-    the present state."""
+    """`waiting`: how many workloads wait; `queue` may hold only the first. `lines` is the height of the screen: nodes
+    and queue share what the summary leaves. `trouble`: why this is not the present state."""
     bars = _use_bars(summary["resources"])
     left = max(6, lines - len(bars.rows) - _LINES_AROUND)
-    waiting = min(len(queue), left // 2)
-    busiest = sorted(nodes, key=lambda row: (-row["load"], row["name"]))[: left - waiting]
+    first = queue[: left // 2]
+    busiest = sorted(nodes, key=lambda row: (-row["load"], row["name"]))[: left - len(first)]
     parts: list[Drawing] = [Text(f"as it was last; {trouble}", style="red")] if trouble else []
     parts += [_summary(summary), bars]
     if busiest:
-        which = f"the busiest {len(busiest)} of {len(nodes)} nodes" if len(busiest) < len(nodes) else "nodes"
+        some = f"the busiest {len(busiest)} of {count(len(nodes), 'node')}; dovetail nodes lists them"
+        which = some if len(busiest) < len(nodes) else "nodes"
         parts += [Text(f"\n{which}", style="dim"), node_table(busiest, wide)]
-    if waiting:
-        which = f"the first {waiting} of {len(queue)} in the queue" if waiting < len(queue) else "in the queue"
-        parts += [Text(f"\n{which}", style="dim"), queue_table(queue[:waiting], now, wide)]
+    if first:
+        some = f"the first {len(first)} of {count(waiting, 'workload')} that wait; dovetail queue lists them"
+        which = some if len(first) < waiting else "workloads that wait"
+        parts += [Text(f"\n{which}", style="dim"), queue_table(first, now, wide)]
     return Stack(*parts)
 
 

@@ -8,7 +8,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import bar, height
-from dovetail.cli.render.parts.table import Header, Listing, TableColumn, grid, table
+from dovetail.cli.render.parts.table import Header, Listing, TableColumn, and_more, grid, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import clock, span, starts_about
 from dovetail.model.text.listing import count
@@ -53,8 +53,7 @@ def explanation_view(explanation: DecisionExplanation, chosen: str | None = None
     """The funnel, then the points of the best nodes or, when nothing fits, what is short."""
     parts: list[Drawing] = [funnel(explanation, chosen)]
     if explanation["best"] and explanation["weights"]:
-        title = f"\npoints by profile {explanation['profile']}, 0 to 1 each, and the weighted total"
-        parts += [Text(title, style="dim"), score_table(explanation, chosen, wide=wide)]
+        parts += [Text(_score_title(explanation), style="dim"), score_table(explanation, chosen, wide=wide)]
     if explanation["shortages"]:
         title = "\nwhat is short on the nearest node"
         parts += [Text(title, style="dim"), table(_SHORTAGES, explanation["shortages"], wide)]
@@ -85,6 +84,15 @@ def funnel(explanation: DecisionExplanation, chosen: str | None = None) -> Drawi
         lines.append([1, "chosen", bar(1 / max(1, nodes), FUNNEL_WIDTH, style="green"), Text(chosen, style="bold")])
     steps = grid((Header(right=True), Header(), Header(), Header(shrinks=True)), lines)
     return Stack(steps, Text(f"refused no node: {', '.join(idle)}", style="dim")) if idle and nodes else steps
+
+
+def _score_title(explanation: DecisionExplanation) -> str:
+    title = f"\npoints by profile {explanation['profile']}, 0 to 1 each, and the weighted total"
+    best, funnel = len(explanation["best"]), explanation["funnel"]
+    feasible = funnel[-1]["remaining"] if funnel else explanation["nodes"]
+    return (
+        f"{title}\nthe best {best} of {count(feasible, 'node')}; why-not ranks any other" if best < feasible else title
+    )
 
 
 # --- scores ------------------------------------------------------------------------------------------------------
@@ -208,7 +216,7 @@ def plan_view(plan: PlanAnswer, wide: bool = False) -> Drawing:
         victims = displaced["victims"]
         shown = victims if wide else victims[:MOST_NODES]
         parts += [Text("\nwhat would be preempted", style="dim"), table(_VICTIMS, shown, wide)]
-        parts += _more(len(victims) - len(shown), "more task")
+        parts += and_more(len(victims) - len(shown), "task")
     parts += _blockers(plan)
     if talk := plan.get("communication"):
         parts.append(Text(talk["message"]))
@@ -216,9 +224,9 @@ def plan_view(plan: PlanAnswer, wide: bool = False) -> Drawing:
             parts.append(Text(f"by {talk['algorithm']}, held up by {talk['busiest']}", style="dim"))
     used = Counter(task["node"] for task in tasks if task["node"] is not None)
     if len(used) > 1:
-        parts += [Text(""), grid((Header("NODE"), Header("TASKS", right=True)), used.most_common(MOST_NODES))]
-        if len(used) > MOST_NODES:
-            parts.append(Text(f"and {count(len(used) - MOST_NODES, 'more node')}", style="dim"))
+        most = used.most_common(None if wide else MOST_NODES)
+        parts += [Text(""), grid((Header("NODE"), Header("TASKS", right=True)), most)]
+        parts += and_more(len(used) - len(most), "node")
     told = [task for task in tasks if task["node"] is None][:1] or list(tasks[:1])
     for task in told:
         if looked_at_nodes(task["explanation"]):
@@ -236,11 +244,7 @@ def capacity_view(answer: CapacityAnswer, wide: bool = False) -> Drawing:
         shown = nodes if wide else nodes[:MOST_NODES]
         headers = (Header("NODE"), Header("FITS", right=True))
         parts.append(grid(headers, [(row["node"], row["fits"]) for row in shown]))
-        parts += _more(len(nodes) - len(shown), "more node")
+        parts += and_more(len(nodes) - len(shown), "node")
     else:
         parts.append(explanation_view(answer["explanation"], wide=wide))
     return Stack(*parts)
-
-
-def _more(number: int, word: str) -> list[Text]:
-    return [Text(f"and {count(number, word)}; -o wide lists them", style="dim")] if number else []

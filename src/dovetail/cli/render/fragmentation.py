@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import bar, gauge
-from dovetail.cli.render.parts.table import TableColumn, table
+from dovetail.cli.render.parts.table import TableColumn, and_more, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.model.text.listing import count
 
@@ -38,7 +38,9 @@ def fragmentation_report(found: FragmentationReport, wide: bool = False) -> Draw
     whole = found["cluster"]
     if not whole["gpus"]:
         return Text("no node that takes work has GPUs")
-    parts: list[Drawing] = [_summary(found), table(_DOMAINS, [whole, *_shown(found["domains"], wide)])]
+    worst = _shown(found["domains"], wide)
+    parts: list[Drawing] = [_summary(found), table(_DOMAINS, [whole, *worst])]
+    parts += and_more(len(found["domains"]) - len(worst), "domain")
     if found["typical"]:
         asks = found["typical"] if wide else found["typical"][:FIRST_ASKS]
         parts += [Text(_title(found, wide), style="dim"), table(_ASKS, asks)]
@@ -82,6 +84,10 @@ def _title(found: FragmentationReport, wide: bool) -> str:
     known = len(found["typical"])
     if not found["tasks_seen"]:
         return "\ntypical work (a guess from what the cluster has, until work with GPUs comes)"
-    which = f"the {FIRST_ASKS} commonest of {known}" if known > FIRST_ASKS and not wide else f"all {known}"
+    which = (
+        f"the {FIRST_ASKS} commonest of {known}, -o wide lists all"
+        if known > FIRST_ASKS and not wide
+        else f"all {known}"
+    )
     nowhere = found["unplaceable_share"]
     return f"\ntypical work ({which}; {nowhere:.0%} of tasks fit nowhere)"

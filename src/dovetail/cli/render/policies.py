@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from dovetail.cli.render.parts.table import Header, TableColumn, grid, pairs, table
+from dovetail.cli.render.parts.table import Header, TableColumn, and_more, grid, pairs, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age, moment
 from dovetail.model.text.listing import count
@@ -128,25 +128,28 @@ def changed_policies(rows: Sequence[ChangedPolicy], wide: bool = False) -> Drawi
             parts.append(Text(f"policy {row['name']} is like that already: version {row['version']}"))
         else:
             parts.append(Text(f"policy {row['name']}: version {row['version']}{_looked_at(row['reconsidered'])}"))
-        parts += _against(row["violations"], row["violating"], wide)
+        parts += _against(row["violations"], row["violating"], wide, row["name"])
     return Stack(*parts)
 
 
 def changed_affinity(row: ChangedAffinity, wide: bool = False) -> Drawing:
     is_new = "" if row["changed"] else " already"
     head = f"{row['namespace']}/{row['service']} {_rule(row)} {', '.join(row['nodes'])}{is_new}"
-    return Stack(Text(f"{head}{_looked_at(row['reconsidered'])}"), *_against(row["violations"], row["violating"], wide))
+    return Stack(
+        Text(f"{head}{_looked_at(row['reconsidered'])}"),
+        *_against(row["violations"], row["violating"], wide, row["policy"]),
+    )
 
 
 def _looked_at(reconsidered: int) -> str:
     return f"; {count(reconsidered, 'waiting workload')} looked at again" if reconsidered else ""
 
 
-def _against(rows: Sequence[ViolationRow], number: int, wide: bool) -> list[Drawing]:
+def _against(rows: Sequence[ViolationRow], number: int, wide: bool, policy: str) -> list[Drawing]:
     if not number:
         return []
     head = f"{count(number, 'task runs', 'tasks run')} against it, and will go on running:"
-    more = [Text(f"and {number - len(rows)} more", style="dim")] if number > len(rows) else []
+    more = and_more(number - len(rows), "task", f"dovetail policy violations {policy}")
     return [Text(head, style="yellow"), table(_VIOLATIONS, rows, wide), *more]
 
 
@@ -204,9 +207,8 @@ def checked(found: CheckedConstraint) -> Drawing:
     head = Text.assemble(("✓ good", "green"), f": satisfied by {number} of {count(of, 'node')}")
     if not nodes["failing"]:
         return head
-    more = of - number - len(nodes["failing"])
     rows = [(row["node"], row["why"]) for row in nodes["failing"]]
-    tail = [Text(f"and {more} more", style="dim")] if more else []
+    tail = and_more(of - number - len(rows), "node")
     return Stack(head, grid((Header("NODE"), Header("WHY NOT", folds=True)), rows), *tail)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import ACCENT
 from dovetail.cli.render.parts.names import name_of, plain_name
-from dovetail.cli.render.parts.table import Listing, TableColumn, table
+from dovetail.cli.render.parts.table import Listing, TableColumn, and_more, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span, starts_in
 from dovetail.client.amounts import shown
@@ -30,13 +30,18 @@ _TENANTS: list[TableColumn[TenantRow]] = [
 ]
 
 
-def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Drawing:
+def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False, total: int | None = None) -> Drawing:
+    """`total`: how many wait in all, where these are only the first."""
     if not rows:
         return Text("nothing waits")
+    left = max(0, (total or 0) - len(rows))
     tasks = sum(row["pending"] for row in rows)
     longest = max(row["waited_s"] for row in rows)
-    head = f"{count(len(rows), 'workload')} with {count(tasks, 'task')} waiting, the longest for {span(longest)}"
-    return Stack(Text(head), queue_table(rows, now, wide))
+    which = (
+        f"the first {len(rows):,} of {count(len(rows) + left, 'workload')}" if left else count(len(rows), "workload")
+    )
+    head = f"{which} with {count(tasks, 'task')} waiting, the longest for {span(longest)}"
+    return Stack(Text(head), queue_table(rows, now, wide), *and_more(left, "workload", f"--limit {len(rows) + left}"))
 
 
 def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Listing:
@@ -88,7 +93,8 @@ def queue_tree(answer: QueuesAnswer, wide: bool = False) -> Drawing:
     parts.append(table(columns, rows, wide))
     if any(row["dominant"] for row in rows):
         parts.append(Text("█ within its guarantee  ▒ borrowed  │ end of its guarantee", style="dim"))
-    parts += [Text(f"\n{line}" if not index else line) for index, line in enumerate(map(_loan, answer["loans"]))]
+    loans = [_loan(loan, wide) for loan in answer["loans"]]
+    parts += [Text(f"\n{line}" if not index else line) for index, line in enumerate(loans)]
     if answer["tenants"]:
         words = f"\ntenants (by {answer['fair_between']}): what each holds, against its fair part by weight"
         parts += [Text(words, style="dim"), table(_TENANTS, answer["tenants"], wide)]
@@ -142,16 +148,16 @@ def held(resource: str, use: QueueResource) -> str:
     return words if use["maximum"] is None else f"{words}, max {shown(resource, use['maximum'])}"
 
 
-def _loan(loan: LoanRow) -> str:
+def _loan(loan: LoanRow, wide: bool) -> str:
     """`gpu: ml borrows 12; research/nlp leaves 8 idle, ops 4`."""
     resource = loan["resource"]
-    words = f"{resource}: {_parts(resource, loan['borrowers'], 'borrows')}"
+    words = f"{resource}: {_parts(resource, loan['borrowers'], 'borrows', wide)}"
     if loan["lenders"]:
-        words += f"; {_parts(resource, loan['lenders'], 'lends')}"
+        words += f"; {_parts(resource, loan['lenders'], 'lends', wide)}"
     return words
 
 
-def _parts(resource: str, parts: Sequence[LoanPart], verb: str) -> str:
-    named = [f"{part['queue']} {verb} {shown(resource, part['amount'])}" for part in parts[:_NAMED]]
-    more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
+def _parts(resource: str, parts: Sequence[LoanPart], verb: str, wide: bool) -> str:
+    named = [f"{part['queue']} {verb} {shown(resource, part['amount'])}" for part in parts[: None if wide else _NAMED]]
+    more = [f"{len(parts) - len(named)} more (-o wide)"] if len(parts) > len(named) else []
     return ", ".join(named + more)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dovetail.cli.render.parts.table import TableColumn, joined, table
+from dovetail.cli.render.parts.table import TableColumn, and_more, joined, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import moment, span
 from dovetail.model.text.listing import count
@@ -34,7 +34,7 @@ def reservation_list(rows: Sequence[ReservationRow], now: float, wide: bool = Fa
     return Stack(Text(count(len(rows), "reservation")), table(columns, rows, wide))
 
 
-def one_reservation(row: ReservationRow, now: float) -> Drawing:
+def one_reservation(row: ReservationRow, now: float, wide: bool = False) -> Drawing:
     """Line by line, then its nodes."""
     facts = [
         ("Reservation", str(row["id"])),
@@ -50,12 +50,9 @@ def one_reservation(row: ReservationRow, now: float) -> Drawing:
         facts.append(("Again", f"every {span(row['every_s'])}, {ends}"))
     lines = [Text(f"{name + ':':<13}{value}") for name, value in facts]
     names = list(row["nodes"].items())
-    lines += [
-        Text(f"{'Nodes:' if not i else '':<13}{name} ({_held(a)})") for i, (name, a) in enumerate(names[:_NODES_SHOWN])
-    ]
-    if len(names) > _NODES_SHOWN:
-        lines.append(Text(f"{'':<13}and {len(names) - _NODES_SHOWN} more"))
-    return Stack(*lines)
+    drawn = names if wide else names[:_NODES_SHOWN]
+    lines += [Text(f"{'Nodes:' if not i else '':<13}{name} ({_held(a)})") for i, (name, a) in enumerate(drawn)]
+    return Stack(*lines, *and_more(len(names) - len(drawn), "node"))
 
 
 def _nodes(row: ReservationRow) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dovetail.cli.render.parts.bars import ACCENT, height
 from dovetail.cli.render.parts.state import tally
-from dovetail.cli.render.parts.table import Better, Header, Listing, TableColumn, grid, marked, table
+from dovetail.cli.render.parts.table import Better, Header, Listing, TableColumn, and_more, grid, marked, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span
 from dovetail.model.text.listing import count
@@ -18,6 +18,7 @@ from dovetail.simulate.outcome import SimulationOutcome, Unplaced, Utilisation
 
 STRIP_COLUMNS = 44
 UNPLACED_SHOWN = 10
+KINDS_SHOWN = 3
 _HIDDEN_WHEN_UNUSED = ("disk", "slots", "gpu")
 _WHOLE, _SHARE = "{:.0f}".format, "{:.0%}".format
 _UNPLACED: list[TableColumn[Unplaced]] = [
@@ -115,19 +116,23 @@ def _tenants(outcome: SimulationOutcome) -> Listing:
 def _trouble(outcome: SimulationOutcome, wide: bool) -> list[Drawing]:
     parts: list[Drawing] = []
     if outcome.failures:
-        kinds = "; ".join(f"{number} with {why}" for why, number in list(outcome.failures.items())[:3])
-        parts += [Text(""), Text(f"{count(outcome.states['failed'], 'workload')} failed: {kinds}")]
+        kinds = list(outcome.failures.items())
+        told = kinds if wide else kinds[:KINDS_SHOWN]
+        listed = "; ".join(f"{number} with {why}" for why, number in told)
+        parts += [Text(""), Text(f"{count(outcome.states['failed'], 'workload')} failed: {listed}")]
+        parts += and_more(len(kinds) - len(told), "kind of failure", plural="kinds of failure")
     if outcome.unplaced:
         total = sum(outcome.unplaced_by_reason.values())
         reasons = ", ".join(f"{number} {reason}" for reason, number in outcome.unplaced_by_reason.items())
         head = f"{count(total, 'workload')} still short of nodes at the end: {reasons}"
         shown = outcome.unplaced if wide else outcome.unplaced[:UNPLACED_SHOWN]
         parts += [Text(""), Text(head, style="bold"), table(_UNPLACED, shown, wide)]
-        if len(shown) < total:
-            parts.append(Text(f"… and {total - len(shown)} more", style="dim"))
+        parts += and_more(total - len(shown), "workload")
     if outcome.turned_away:
         parts += [Text(""), Text(f"{count(len(outcome.turned_away), 'workload')} turned away:", style="bold")]
-        parts += [Text(f"  {one['namespace']}/{one['name']}: {one['message']}") for one in outcome.turned_away[:3]]
+        away = outcome.turned_away if wide else outcome.turned_away[:KINDS_SHOWN]
+        parts += [Text(f"  {one['namespace']}/{one['name']}: {one['message']}") for one in away]
+        parts += and_more(len(outcome.turned_away) - len(away), "workload")
     return parts
 
 

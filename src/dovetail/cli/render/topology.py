@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state
 from dovetail.cli.render.parts.table import TableColumn, pairs, table
-from dovetail.cli.render.parts.text import Drawing, Text, Tree
+from dovetail.cli.render.parts.text import Drawing, Stack, Text, Tree
 from dovetail.model.text.amounts import format_bandwidth
 from dovetail.model.text.listing import count
 
@@ -38,9 +38,14 @@ def level_list(topology: TopologyAnswer, wide: bool = False) -> Drawing:
 
 
 def topology_tree(
-    topology: TopologyAnswer, domains: Sequence[DomainRow], nodes: Sequence[NodeRow], wide: bool = False
+    topology: TopologyAnswer,
+    domains: Sequence[DomainRow],
+    nodes: Sequence[NodeRow],
+    wide: bool = False,
+    left_out: int = 0,
 ) -> Drawing:
-    """Domains inside wider domains; each node in the narrowest domain that contains it."""
+    """Domains inside wider domains; each node in the narrowest domain that contains it. `left_out`: nodes that are not
+    drawn because they are many."""
     if not domains and not nodes:
         return Text(_NOTHING)
     order = [one["name"] for one in topology["levels"] if any(domain["level"] == one["name"] for domain in domains)]
@@ -55,7 +60,8 @@ def topology_tree(
         labels = node["labels"]
         place = tuple((level, labels[label_of[level]]) for level in order if label_of[level] in labels)
         _nearest(drawn, place).add(_node(node))
-    return root
+    hint = [Text(f"{count(left_out, 'node')} not drawn; --nodes draws them", style="dim")] if left_out else []
+    return Stack(root, *hint)
 
 
 def _nearest(drawn: dict[_Place, Tree], place: _Place) -> Tree:

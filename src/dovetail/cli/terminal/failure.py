@@ -6,7 +6,7 @@ and the model through; `reported` turns all of them into a message and a code. A
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
@@ -15,8 +15,6 @@ import click
 
 if TYPE_CHECKING:
     from dovetail.client.errors import DovetailError
-
-MOST_LINES = 40
 
 
 class ExitCode(IntEnum):
@@ -65,10 +63,8 @@ def broken_pipe() -> NoReturn:
 
 
 def _end(lines: list[str], code: ExitCode) -> NoReturn:
-    for line in lines[:MOST_LINES]:
+    for line in lines:
         click.echo(line, err=True)
-    if len(lines) > MOST_LINES:
-        click.echo(f"… and {len(lines) - MOST_LINES} more", err=True)
     raise click.exceptions.Exit(code)
 
 
@@ -78,7 +74,7 @@ def _foreseen(error: Exception) -> tuple[list[str], ExitCode] | None:
     from dovetail.model.text.complaint import Invalid
 
     if isinstance(error, Invalid):
-        return [str(complaint) for complaint in error.complaints], ExitCode.USAGE
+        return complaint_lines(error.complaints), ExitCode.USAGE
     if isinstance(error, ConnectError):
         return [str(error)], ExitCode.UNREACHABLE
     if isinstance(error, DovetailError):
@@ -88,7 +84,15 @@ def _foreseen(error: Exception) -> tuple[list[str], ExitCode] | None:
 
 def told(error: "DovetailError") -> tuple[list[str], ExitCode]:
     """Why the server refused: its complaints, one line each, or its sentence."""
-    return [str(complaint) for complaint in error.complaints] or [error.detail], _code(error.status)
+    return complaint_lines(error.complaints) or [error.detail], _code(error.status)
+
+
+def complaint_lines(complaints: Sequence[object]) -> list[str]:
+    """One line each. A reader of input stops after a hundred, so there may be more then."""
+    from dovetail.model.text.complaint import MAX_COMPLAINTS
+
+    lines = [str(complaint) for complaint in complaints]
+    return [*lines, "there may be more mistakes; correct these first"] if len(lines) >= MAX_COMPLAINTS else lines
 
 
 def _code(status: int) -> ExitCode:

@@ -30,7 +30,7 @@ def command(
     """The whole cluster on one screen: use, busiest nodes, queue. Ctrl-C ends it."""
     with connect(url) as client:
         if once or not sys.stdout.isatty() or output.is_data:
-            look = _look(client)
+            look = _look(client, whole=output.is_data)
             show(look, output, lambda wide: _frame(look, _LINES_IN_A_PIPE, wide))
             return
         look, trouble = _look(client), ""  # if no server answers, the error is printed on the plain screen
@@ -43,8 +43,11 @@ def command(
                 look, trouble = _look_again(client, look)
 
 
-def _look(client: "Client") -> "ClusterOverview":
-    return {"summary": client.summary(), "nodes": client.nodes(), "queue": client.queue(limit=_FIRST_WAITING)}
+def _look(client: "Client", whole: bool = False) -> "ClusterOverview":
+    """`whole`: with everything that waits, however much that is."""
+    summary, nodes, page = client.summary(), client.nodes(), client.queue_page(limit=_FIRST_WAITING)
+    queue, total = page["items"], page["total"]
+    return {"summary": summary, "nodes": nodes, "queue": client.queue() if whole else queue, "waiting": total}
 
 
 def _look_again(client: "Client", before: "ClusterOverview") -> "tuple[ClusterOverview, str]":

@@ -43,7 +43,6 @@ __all__ = [
 KEPT_S = 5.0
 MOST_KEPT = 64
 MOST_IN_TURN = 2000
-MOST_NODES = 100  # that are named
 
 T = TypeVar("T")
 
@@ -123,11 +122,11 @@ class PlanQuestions:
         if not headroom.is_exact:
             nodes = Counter((yield from nodes_in_turn(self._state, spec, shape, MOST_IN_TURN, is_spent)))
             total, explanation = nodes.total(), self._explanations.explain(shape)
-            return FreeCapacity(total, nodes.most_common(MOST_NODES), explanation, at_least=total == MOST_IN_TURN)
+            return FreeCapacity(total, nodes.most_common(), explanation, at_least=total == MOST_IN_TURN)
         rows = np.flatnonzero(pipeline.evaluator.run_filters(request, view).alive)
         fits = headroom.copies(rows, request.needs)
-        order = np.argsort(-fits, kind="stable")[:MOST_NODES]
-        by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order]
+        order = np.argsort(-fits, kind="stable")
+        by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order if fits[i] >= 1]
         return FreeCapacity(int(fits.sum()) if len(rows) else 0, by_node, self._explanations.explain(shape))
 
     def starts(self, now: float) -> Pieces[dict[int, StartGuess]]:

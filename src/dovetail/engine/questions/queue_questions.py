@@ -4,7 +4,7 @@ Left to others: how many workloads wait in a queue (the control plane counts the
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from dovetail.engine.questions.wait_reason import WaitReason, wait_reason, waits
@@ -110,13 +110,13 @@ class QueueQuestions:
         """Workloads with tasks that wait for a node."""
         return len(self._state.pending)
 
-    def pending(self, limit: int, now: float = 0.0) -> list[PendingWorkload]:
+    def pending(self, limit: int, now: float = 0.0, offset: int = 0) -> list[PendingWorkload]:
         """Those in the queue, next first; after them those that wait outside of it."""
-        state = self._state
-        queued = list(islice(state.pending.ids(), limit))
-        found = [self._pending(place, state.work[id_], now) for place, id_ in enumerate(queued, 1)]
-        found += [self._pending(None, work, now) for work in islice(self._outside(), limit - len(queued))]
-        return found
+        work = self._state.work
+        queued = ((place, work[id_]) for place, id_ in enumerate(self._state.pending.ids(), 1))
+        others = ((None, one) for one in self._outside())
+        page = islice(chain[tuple[int | None, Work]](queued, others), offset, offset + limit)
+        return [self._pending(place, one, now) for place, one in page]
 
     @property
     def total(self) -> int:

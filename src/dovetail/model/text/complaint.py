@@ -57,7 +57,7 @@ class Invalid(Exception):
     def __str__(self) -> str:
         shown_lines = [str(complaint) for complaint in self.complaints[:MAX_LISTED]]
         if len(self.complaints) > MAX_LISTED:
-            shown_lines.append(f"… and {len(self.complaints) - MAX_LISTED} more")
+            shown_lines.append(f"… and {len(self.complaints) - MAX_LISTED} more; correct these first")
         return "\n".join(shown_lines)
 
 

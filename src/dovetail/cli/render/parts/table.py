@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from dovetail.cli.render.parts.text import Text, cells
+from dovetail.model.text.listing import count
 
 GAP = 2
 LEAST_SHRUNK = 12
@@ -129,6 +130,14 @@ def pairs(lines: Iterable[tuple[str, object]], width: int = 0) -> Listing:
     """`name  value` lines; values may take several lines, empty ones are left out. `width`: the least of the names."""
     kept = [(Text(name.ljust(width), style="dim"), value) for name, value in lines if value not in (None, "")]
     return grid((Header(), Header(folds=True)), kept)
+
+
+def and_more(number: int, word: str, option: str = "-o wide", plural: str = "") -> list[Text]:
+    """`and 12 more nodes; -o wide lists them`: whatever is cut says how to get the rest."""
+    if number <= 0:
+        return []
+    words = count(number, f"more {word}", f"more {plural}" if plural else "")
+    return [Text(f"and {words}; {option} lists them", style="dim")]
 
 
 def marked(values: Sequence[float | None], shown: Callable[[float], str], better: Better | None = min) -> list[Text]:
