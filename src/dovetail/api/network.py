@@ -19,7 +19,7 @@ from dovetail.model.network.topology_format import TopologyFormat
 from dovetail.model.network.topology_readers.reading import read_topology
 from dovetail.model.resources import ResourceRequest as TaskRequest
 from dovetail.model.resources import show_amount
-from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
 from dovetail.model.text.document import decode
 from dovetail.model.text.quantity import format_bandwidth, format_latency
 from dovetail.responses import ItemList
@@ -132,8 +132,8 @@ async def domains(request: Request, level: LevelName = None, gpus: Gpus = None) 
         try:
             task = TaskRequest.model_validate({"gpu": gpus}).amounts()
         except ValidationError as error:
-            words = error.errors()[0]["msg"]
-            raise Invalid([Complaint("query parameter", None, "gpus", words.removeprefix("Value error, "))]) from None
+            words = complaints_of(error, TaskRequest)[0].message
+            raise Invalid([Complaint("query parameter", None, "gpus", words)]) from None
     return Json({"items": [_domain(use) for use in plane_of(request).network.domains(level, task)]})
 
 

@@ -22,7 +22,7 @@ from dovetail.control.loop.inbox import AcceptedSubmission, InboxEvents, Pending
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_access import DefinitionCache, on_store_thread
 from dovetail.control.services.backends import BackendService
-from dovetail.control.services.network import NetworkService, read_topology_file
+from dovetail.control.services.network import NetworkService
 from dovetail.control.services.nodes import NodeService
 from dovetail.control.services.policies import PolicyService
 from dovetail.control.services.questions import QuestionDesk
@@ -30,7 +30,7 @@ from dovetail.control.services.reservations import ReservationService
 from dovetail.control.services.service_affinity import ServiceAffinityService
 from dovetail.control.services.task_output import TaskOutput
 from dovetail.control.services.workload_names import WorkloadNames
-from dovetail.control.settings import REGISTERED, Settings
+from dovetail.control.settings import REGISTERED, Settings, read_topology_file
 from dovetail.control.subsystems.contract import ControlAccess, DurableStep
 from dovetail.control.subsystems.host import SubsystemHost
 from dovetail.control.telemetry.logs import DecisionLog

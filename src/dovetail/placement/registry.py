@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from dovetail.cluster.state import GROUPS
 from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
+from dovetail.model.text.complaint import faults_in_words
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.workloads.arrangement import StrategyName
 from dovetail.placement.contract import Filter, Hook, NoSettings, PlacementPlugin, Score
@@ -166,8 +167,7 @@ def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, setti
         checked = settings_type.model_validate(settings)
         built = plugin() if settings_type is NoSettings else plugin(checked)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors())
-        raise PluginError(f"settings of {kind} {name!r}: {faults}") from error
+        raise PluginError(f"settings of {kind} {name!r}: {faults_in_words(error, settings_type)}") from error
     except Exception as error:  # an outsider's constructor may raise anything
         raise PluginError(f"{kind} {name!r} cannot be built: {type(error).__name__}: {error}") from error
     _check(built, name, kind)

@@ -67,7 +67,7 @@ class QueueSettings(Strict):
         for resource, most in self.maximum.amounts().items():
             least = self.guarantee.get(resource, 0)
             if least > most:
-                words = f"{show_amount(resource, most)} is less than the {show_amount(resource, least)} guaranteed"
+                words = f"{show_amount(resource, most)} is less than the {show_amount(resource, least)} guaranteed; raise it, or guarantee less"
                 raise AtField(("maximum", resource), words)
         return self
 

@@ -92,3 +92,61 @@ def test_a_mistake_in_a_variable_is_the_variables(tmp_path: Path) -> None:
     assert complaints(tmp_path, text, {"DOVETAIL_NOSUCH": "1"})[0].startswith(
         "variable DOVETAIL_NOSUCH: nosuch: unknown"
     )
+
+
+MANY_MISTAKES = """\
+listen: {port: 99999}
+scheduling:
+  default_profile: nope
+  profiles:
+    mine:
+      filters: [nonsense]
+      scores: {wrong: 3, load_balance: 2}
+    other: {order: sideways}
+  schedulers: {a: {profile: mine}}
+  queues: {a: {guaranteed: {gpu: 10}, maximum: {gpu: 4}, colour: red}}
+backends:
+  x: {kind: dockr}
+  y: {kind: simulated, groups: 5}
+hooks: {foo: {}}
+subsystems: {bar: {}}
+retention: {finished: soon}
+topology: /nowhere/topology.yaml
+"""
+
+
+def test_all_mistakes_of_a_file_are_named_in_one_run(tmp_path: Path) -> None:
+    said = complaints(tmp_path, MANY_MISTAKES, {"DOVETAIL_LOOP__SLICE": "[", "DOVETAIL_LOOP__PARALLEL": "0"})
+    for place in (
+        "environment variable DOVETAIL_LOOP__SLICE",
+        "variable DOVETAIL_LOOP__PARALLEL: loop.parallel: 0 is too small",
+        "/nowhere/topology.yaml: cannot be read",
+        "settings.yaml:1: listen.port: 99999 is too large",
+        "settings.yaml:3: scheduling.default_profile: invalid_strategy: unknown profile 'nope'",
+        "settings.yaml:6: scheduling.profiles.mine.filters[0]: unknown filter 'nonsense'",
+        "settings.yaml:7: scheduling.profiles.mine.scores.wrong: unknown score 'wrong'",
+        "settings.yaml:8: scheduling.profiles.other.order: unknown ordering 'sideways'",
+        "settings.yaml:10: scheduling.queues.a.colour: unknown field 'colour'",
+        "settings.yaml:10: scheduling.queues.a.maximum.gpu: 4 is less than the 10 guaranteed",
+        "settings.yaml:12: backends.x: kind 'dockr' is not accepted",
+        "settings.yaml:13: backends.y.groups: 5 is not accepted; write a list",
+        "settings.yaml:14: hooks.foo: unknown hook 'foo'",
+        "settings.yaml:15: subsystems.bar: unknown subsystem 'bar'",
+        "settings.yaml:16: retention.finished: 'soon' is not a duration",
+    ):
+        assert sum(line.startswith(place) for line in said) == 1, (place, said)
+    assert len(said) == 15
+
+
+def test_a_profile_that_is_wrong_may_be_named_elsewhere(tmp_path: Path) -> None:
+    text = "scheduling:\n  profiles: {mine: 5}\n  default_profile: mine\n"
+    (said,) = complaints(tmp_path, text)
+    assert said.startswith("settings.yaml:2: scheduling.profiles.mine: 5 is not accepted; write a mapping")
+
+
+def test_settings_of_plugins_are_refused_in_our_words(tmp_path: Path) -> None:
+    text = "scheduling:\n  profiles:\n    mine:\n      settings:\n        resources: {basis: guessed, colour: red}\n"
+    (said,) = complaints(tmp_path, text)
+    assert "basis: 'guessed' is not accepted" in said
+    assert "colour: unknown field 'colour'" in said
+    assert "Input should be" not in said

@@ -5,33 +5,17 @@ topology means (`cluster.network`), and how it is shown (`api.network`).
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.loop.inbox import Apply
 from dovetail.control.services.nodes import unknown_nodes
-from dovetail.control.settings import TopologyFile
 from dovetail.engine.questions.network_questions import Apart, DomainUse
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import DistancesCleared, DistancesSet, TopologySet
 from dovetail.model.network.distance_list import MAX_PAIRS
 from dovetail.model.network.topology import Topology
-from dovetail.model.network.topology_readers.reading import read_topology
 from dovetail.model.resources import Amounts
-from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import closest
-
-
-def read_topology_file(named: TopologyFile | None) -> Topology | None:
-    """The topology file that the settings name. Raises Invalid."""
-    if named is None:
-        return None
-    try:
-        text = Path(named.file).expanduser().read_bytes()
-    except OSError as error:
-        words = f"cannot be read: {error.strerror}; the settings name it as topology"
-        raise Invalid([Complaint(named.file, None, "", words)]) from None
-    return read_topology(text, named.file, named.format)
 
 
 class NetworkService:

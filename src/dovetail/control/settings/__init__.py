@@ -10,8 +10,9 @@ from dovetail.control.settings.server import (
     LoopSettings,
     RequestLimits,
     Settings,
-    TopologyFile,
     load_settings,
 )
+from dovetail.control.settings.topology_file import TopologyFile, read_topology_file
 
 __all__ = ["DEFAULT_PORT", "REGISTERED", "LoopSettings", "RequestLimits", "Settings", "TopologyFile", "load_settings"]
+__all__ += ["read_topology_file"]

@@ -10,21 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dovetail.backends.registry import BackendEntry
+from dovetail.control.settings.partial_reading import copied, read_what_is_right
+from dovetail.control.settings.topology_file import TopologyFile, read_topology_file
 from dovetail.control.subsystems.registry import checked_settings, find_subsystem
 from dovetail.engine.settings import EngineSettings
-from dovetail.model.network.topology_format import TopologyFormat
 from dovetail.model.plugin_loading import PluginError
-from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
+from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.quantity import Bytes, Count, Duration
 from dovetail.model.text.reading import only_document
 from dovetail.model.text.strict import AtField, Name, Strict
 from dovetail.placement.pipeline.evaluation import Evaluator
-from dovetail.placement.pipeline.profiles import UnknownProfile
-from dovetail.placement.registry import build_hook
+from dovetail.placement.pipeline.profiles import ProfileSettings, UnknownProfile
+from dovetail.placement.registry import build_filter, build_hook, build_score
 from dovetail.queueing.orderings import OrderingError, build_ordering
 from dovetail.queueing.tree import DEFAULT_QUEUE, BadQueues, QueueTree
 
@@ -67,13 +68,6 @@ class Logging(Strict):
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["json", "console"] = "json"
     decisions: bool = True
-
-
-class TopologyFile(Strict):
-    """A topology file that is read at every start; its suffix says the format, unless `format` does."""
-
-    file: Annotated[str, Field(min_length=1, max_length=3000)]
-    format: TopologyFormat | None = None
 
 
 def _as_topology_file(value: Any) -> Any:
@@ -132,14 +126,14 @@ def load_settings(path: Path | None, env: Mapping[str, str]) -> Settings:
         document = only_document(text, str(path))
     if not isinstance(document.data, dict):
         raise Invalid([Complaint(document.source, document.line_of(()), "", "settings are a mapping of fields")])
-    overlaid = Document(_overlaid(document.data, env), document.source, document.lines)
-    try:
-        settings = Settings.model_validate(overlaid.data)
-        _check_plugins(settings, overlaid)
-    except ValidationError as error:
-        raise Invalid(_blaming(complaints_of(error, Settings, overlaid), env)) from None
-    except Invalid as invalid:
-        raise Invalid(_blaming(invalid.complaints, env)) from None
+    complaints: list[Complaint] = []
+    overlaid = Document(_overlaid(document.data, env, complaints), document.source, document.lines)
+    settings, mistakes = read_what_is_right(Settings, overlaid)
+    if settings is not None:
+        mistakes += _plugin_mistakes(settings, overlaid)
+    if complaints or mistakes or settings is None:
+        by_line = sorted(mistakes, key=lambda one: one.line or 0)
+        raise Invalid(complaints + _blaming(by_line, env))
     return settings
 
 
@@ -163,29 +157,30 @@ def _path(name: str) -> list[str]:
     return name.removeprefix(PREFIX).lower().split("__")
 
 
-def _overlaid(data: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = _copied(data)
+def _overlaid(data: dict[str, Any], env: Mapping[str, str], complaints: list[Complaint]) -> dict[str, Any]:
+    """The data with the variables in it; `complaints` gets those about variables that cannot be used."""
+    found: dict[str, Any] = copied(data)
     if strategy := env.get(STRATEGY_VARIABLE):
         found.setdefault("scheduling", {})["default_profile"] = strategy
     for name, value in sorted(env.items()):
-        if not _is_setting(name):
-            continue
-        *parents, last = _path(name)
-        place = found
-        for parent in parents:
-            inner = place.setdefault(parent, {})
-            if not isinstance(inner, dict):
-                words = f"goes below {parent!r}, which is not a mapping"
-                raise Invalid([Complaint("environment", None, name, words)])
-            place = inner
-        place[last] = _value(name, value)
+        if _is_setting(name):
+            try:
+                _set(found, name, value)
+            except Invalid as invalid:
+                complaints += invalid.complaints
     return found
 
 
-def _copied(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _copied(value) for key, value in data.items()}
-    return [_copied(item) for item in data] if isinstance(data, list) else data
+def _set(found: dict[str, Any], name: str, value: str) -> None:
+    *parents, last = _path(name)
+    place = found
+    for parent in parents:
+        inner = place.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            words = f"goes below {parent!r}, which is not a mapping"
+            raise Invalid([Complaint("environment", None, name, words)])
+        place = inner
+    place[last] = _value(name, value)
 
 
 def _value(name: str, text: str) -> Any:
@@ -194,29 +189,42 @@ def _value(name: str, text: str) -> Any:
     return documents[0].data if documents else ""
 
 
-def _check_plugins(settings: Settings, document: Document) -> None:
+def _plugin_mistakes(settings: Settings, document: Document) -> list[Complaint]:
     """Build every profile, plugin, ordering and queue, so that mistakes show at start."""
     complaints: list[Complaint] = []
 
     @contextmanager
-    def building(*field: str) -> Iterator[None]:
+    def building(*field: str | int) -> Iterator[None]:
         try:
             yield
         except (PluginError, OrderingError, BadQueues) as error:
-            complaints.append(Complaint(document.source, document.line_of(field), ".".join(field), str(error)))
+            complaints.append(Complaint(document.source, document.line_of(field), field_name(field), str(error)))
 
-    _check_scheduling(settings.scheduling, building)
+    _check_scheduling(settings.scheduling, building, _written_profiles(document))
     for name, given in settings.hooks.items():
         with building("hooks", name):
             build_hook(name, given)
     for name, given in settings.subsystems.items():
         with building("subsystems", name):
             checked_settings(find_subsystem(name), given)
-    if complaints:
-        raise Invalid(complaints)
+    try:
+        read_topology_file(settings.topology)
+    except Invalid as invalid:
+        complaints += invalid.complaints
+    return complaints
 
 
-def _check_scheduling(scheduling: EngineSettings, building: Callable[..., AbstractContextManager[None]]) -> None:
+def _written_profiles(document: Document) -> set[str]:
+    """Names of profiles in the document, also of those that are wrong: to name one of them is no second mistake."""
+    scheduling = document.data.get("scheduling")
+    profiles = scheduling.get("profiles") if isinstance(scheduling, dict) else None
+    return set(profiles) if isinstance(profiles, dict) else set()
+
+
+Building = Callable[..., AbstractContextManager[None]]
+
+
+def _check_scheduling(scheduling: EngineSettings, building: Building, written: set[str]) -> None:
     profiles = scheduling.all_profiles()
     named: dict[tuple[str, ...], str] = {("default_profile",): scheduling.default_profile}
     orders = {("profiles", name, "order"): profile.order for name, profile in profiles.items()}
@@ -227,11 +235,10 @@ def _check_scheduling(scheduling: EngineSettings, building: Callable[..., Abstra
             orders["schedulers", name, "order"] = scheduler.order
     for field, profile in named.items():
         with building("scheduling", *field):
-            if profile not in profiles:
+            if profile not in profiles and profile not in written:
                 raise PluginError(f"invalid_strategy: {UnknownProfile(profile, list(profiles))}")
     for name, profile_settings in profiles.items():
-        with building("scheduling", "profiles", name):
-            Evaluator(name, profile_settings)
+        _check_profile(name, profile_settings, building)
     with building("scheduling", "strategies"):
         scheduling.all_strategies()
     for order_field, order in orders.items():
@@ -239,3 +246,22 @@ def _check_scheduling(scheduling: EngineSettings, building: Callable[..., Abstra
             build_ordering(order, scheduling.fair.ageing)
     with building("scheduling", "queues", DEFAULT_QUEUE):
         QueueTree(scheduling.queues)
+
+
+def _check_profile(name: str, profile: ProfileSettings, building: Building) -> None:
+    """Each plugin by itself, so that all that are wrong are named; a profile of good ones as a whole."""
+    good = True
+    filters = [(("filters", place), plugin, build_filter) for place, plugin in enumerate(profile.filters)]
+    scores = [(("scores", plugin), plugin, build_score) for plugin in profile.scores]
+    for field, plugin, build in [*filters, *scores]:
+        if plugin in profile.settings:
+            continue  # what is wrong with its settings, the profile says
+        with building("scheduling", "profiles", name, *field):
+            try:
+                build(plugin, {})
+            except PluginError:
+                good = False
+                raise
+    if good:
+        with building("scheduling", "profiles", name):
+            Evaluator(name, profile)

@@ -48,11 +48,13 @@ def checked_settings(declaration: SubsystemDeclaration, given: Mapping[str, Any]
     """Raises PluginError with everything that is wrong."""
     from pydantic import ValidationError
 
+    from dovetail.model.text.complaint import faults_in_words
+
+    model = load_object(declaration.settings)
     try:
-        return load_object(declaration.settings).model_validate(dict(given))
+        return model.model_validate(dict(given))
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors())
-        raise PluginError(f"settings of subsystem {declaration.name!r}: {faults}") from None
+        raise PluginError(f"settings of subsystem {declaration.name!r}: {faults_in_words(error, model)}") from None
 
 
 def subsystem_commands() -> Iterator[tuple[str, SubsystemCommand]]:
