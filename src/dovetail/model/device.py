@@ -5,11 +5,12 @@ slot: the number used in allocations, in accounting and by programs. The cluster
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dovetail.model.text.listing import count
+from dovetail.model.text.listing import count, ranges
 from dovetail.model.text.quantity import Bytes, Count, show_bytes
 from dovetail.model.text.strict import AtField, Strict, is_word, shared, shown
 
@@ -94,7 +95,12 @@ def _device(group: Gpus, index: int, island: int) -> Device:
 
 def describe_slots(slots: Sequence[int], node: str) -> str:
     """`gpu 3, 4 of n1`."""
-    return f"gpu {', '.join(map(str, slots))} of {node}"
+    return f"gpu {_ranges(tuple(slots))} of {node}"
+
+
+@lru_cache(maxsize=1024)  # written for every task with a GPU, and there are few different ones
+def _ranges(slots: tuple[int, ...]) -> str:
+    return ranges(slots)
 
 
 def describe_gpus(groups: Sequence[Gpus], number: int) -> str:

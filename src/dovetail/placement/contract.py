@@ -242,7 +242,7 @@ class Filter(PlacementPlugin):
         position = int(np.flatnonzero(candidates)[0])
         refused = self.refuse(request, view, position)
         nodes = count_nodes(int(candidates.sum()))
-        message = f"{self.name} refuses all of {nodes}, such as {view.name(position)}: {refused.message}"
+        message = f"{refused.message}, such as on {view.name(position)}; {self.name} refuses all of {nodes}"
         return RefusalSummary(refused.reason, message, refused.eviction)
 
 

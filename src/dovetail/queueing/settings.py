@@ -67,8 +67,8 @@ class QueueSettings(Strict):
         for resource, most in self.maximum.amounts().items():
             least = self.guarantee.get(resource, 0)
             if least > most:
-                words = f"{show_amount(resource, most)} is less than the {show_amount(resource, least)} guaranteed; raise it, or guarantee less"
-                raise AtField(("maximum", resource), words)
+                words = f"{show_amount(resource, most)} is less than the {show_amount(resource, least)} guaranteed"
+                raise AtField(("maximum", resource), f"{words}; raise it, or guarantee less")
         return self
 
 

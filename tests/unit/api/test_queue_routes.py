@@ -63,7 +63,7 @@ def test_work_that_neither_its_queue_nor_a_node_can_take_names_both(http: httpx.
     submitted(http, {"name": "both", "queue": "guest", "resources": {"gpu": 3}})
     wait_for(lambda: http.get("/workloads/both").json()["reason"])
     answer = http.get("/workloads/both/explain").json()["answer"]
-    assert answer.startswith("both waits, number 1 in the queue: none of 4 nodes has enough free capacity"), answer
+    assert answer.startswith("both waits, number 1 in the queue: gpu short by 1 or more on 4 nodes"), answer
     assert "; and queue guest: gpu 4 of 5 in use, 3 asked" in answer
 
 
@@ -81,7 +81,7 @@ def test_what_waits_says_where_for_whom_until_when_and_for_what(http: httpx.Clie
     waits, follows = wait_for(lambda: _promoted(http))
     assert (waits["position"], waits["queue"], waits["user"]) == (1, "ml/nlp", "ada")
     assert (waits["priority"], waits["promoted_from"], waits["preempting"]) == ("medium", "low", False)
-    assert waits["waits_for"].startswith("insufficient resources: none of 4 nodes has enough free capacity")
+    assert waits["waits_for"].startswith("insufficient resources: cpu short by ")
     assert waits["starts_early"] <= waits["starts_at"] <= waits["starts_late"]
     assert (follows["position"], follows["waits_for"]) == (None, "starts after waits (succeeded)")
     assert follows["starts_at"] is None

@@ -87,7 +87,7 @@ def test_a_plan_over_its_quota_names_the_nodes_that_refuse_it_too() -> None:
     spec = {"name": "w", "queue": "team", "resources": {"cpu": 8}}
     [task] = whole(plans.plan(Workload.model_validate(spec)))
     assert task.explanation.outcome == "over_quota"
-    assert task.explanation.message.startswith("none of 1 node has enough free capacity")
+    assert task.explanation.message.startswith("cpu short by 4 on n1, the only node")
     assert task.explanation.message.endswith("; and queue team: cpu 16 of 16 in use, 8 asked")
     [task] = whole(plans.plan(Workload.model_validate(spec | {"resources": {"cpu": 2}})))
     assert task.explanation.message == "queue team: cpu 16 of 16 in use, 2 asked"

@@ -231,4 +231,4 @@ def test_complaints_end_at_a_hundred_and_the_exception_lists_twenty() -> None:
     assert len(found) == MAX_COMPLAINTS
     lines = str(Invalid(found)).split("\n")
     assert len(lines) == 21
-    assert lines[-1] == "… and 80 more"
+    assert lines[-1] == "… and 80 more; correct these first"

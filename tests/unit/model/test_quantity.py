@@ -174,11 +174,19 @@ def test_durations_are_written_in_mixed_units(seconds: float, text: str) -> None
     assert format_duration(seconds) == text
 
 
-@pytest.mark.parametrize(("amount", "text"), [(0, "0B"), (512, "512B"), (2**30, "1GiB"), (33_500_000_000, "31.2GiB")])
+@pytest.mark.parametrize(("amount", "text"), [(0, "0B"), (512, "512B"), (2**30, "1GiB"), (33_500_000_123, "31.2GiB")])
 def test_bytes_are_shown_to_people_in_three_figures(amount: int, text: str) -> None:
     assert show_bytes(amount) == text
 
 
-@pytest.mark.parametrize(("amount", "text"), [(0, "0"), (1, "1"), (1536, "1536"), (1536 * 2**20, "1536MiB")])
+@pytest.mark.parametrize("text", ["1TB", "32GB", "29.5GB", "1.5GiB", "64GiB", "500GB"])
+def test_sizes_are_shown_as_they_were_written(text: str) -> None:
+    assert show_bytes(parse_bytes(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(0, "0"), (1, "1"), (1536, "1536"), (1536 * 2**20, "1536MiB"), (10**12, "1TB"), (32 * 10**9, "32GB")],
+)
 def test_bytes_are_written_in_the_largest_exact_unit(amount: int, text: str) -> None:
     assert format_bytes(amount) == text

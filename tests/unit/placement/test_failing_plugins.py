@@ -152,4 +152,4 @@ def test_a_good_filter_of_an_outsider_works_beside_the_built_in_ones() -> None:
     assert choose(pipeline, cluster, request_for(cluster), 0).row == 1
     refused = choose(pipeline, cluster, request_for(cluster), 1)
     assert refused.explanation.outcome == "too_many_tasks"
-    assert refused.explanation.message == "limit refuses all of 2 nodes, such as n0: n0 already runs 1 tasks"
+    assert refused.explanation.message == "n0 already runs 1 tasks, such as on n0; limit refuses all of 2 nodes"

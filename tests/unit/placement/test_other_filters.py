@@ -257,7 +257,7 @@ def test_its_refusal_is_the_explanation_and_says_whether_eviction_helps() -> Non
     pipeline = pipeline_of(cluster, filters=["alone_on_node"])
     found = pipeline.decide(request_for(cluster), "1.0").explanation
     assert (found.outcome, found.eviction) == ("not_alone", Eviction.HELPS)
-    assert found.message == "alone_on_node refuses all of 2 nodes, such as n0: runs 1 tasks"
+    assert found.message == "runs 1 tasks, such as on n0; alone_on_node refuses all of 2 nodes"
     assert [step.remaining for step in found.funnel if step.filter == "alone_on_node"] == [0]
 
 
@@ -353,7 +353,7 @@ def test_a_filter_is_one_file_and_one_line_in_the_registry(tmp_path: Path, monke
     scene.join("odd")
     scene.submit("waits")
     scene.tick()
-    assert scene.why("waits") == ("odd_name", "even_name refuses all of 1 node, such as odd: odd has an odd length")
+    assert scene.why("waits") == ("odd_name", "odd has an odd length, such as on odd; even_name refuses all of 1 node")
     found = whole(
         impasse(
             scene.engine._state,

@@ -97,10 +97,7 @@ def test_what_is_short_is_told_of_the_node_that_lacks_least() -> None:
     (shortage,) = explanation.shortages
     assert (shortage.resource, shortage.best_node, shortage.needed, shortage.best_free) == ("cpu", "n1", 3000, 2000)
     assert shortage.short_by == 1000
-    assert (
-        explanation.message
-        == "none of 2 nodes has enough free capacity; nearest is n1: cpu short by 1 (needs 3, 2 free)"
-    )
+    assert explanation.message == "cpu short by 1 or more on 2 nodes; nearest n1 (needs 3, 2 free)"
     assert explanation.eviction is Eviction.HELPS
 
 
@@ -129,7 +126,19 @@ def test_only_nodes_that_pass_the_other_filters_count_as_near_misses() -> None:
     occupy(cluster, 1, cpu=1)
     explanation = told(cluster, resources={"cpu": 4}, node_selector={"zone": "a"})
     assert explanation.shortages[0].best_node == "n0"
-    assert explanation.message.startswith("none of 1 node has enough free capacity")
+    assert explanation.message == "cpu short by 4 on n0, the only node that may take it (needs 4, 0 free)"
+
+
+def test_nodes_that_lack_different_things_are_not_all_said_to_lack_the_same() -> None:
+    cluster = cluster_of({"capacity": {"cpu": 8, "memory": "1GiB"}}, {"capacity": {"cpu": 2, "memory": "8GiB"}})
+    explanation = told(cluster, resources={"cpu": 4, "memory": "3GiB"})
+    assert explanation.message == "cpu short by 2 on the nearest of 2 nodes, n1 (needs 4, 2 free)"
+
+
+def test_nodes_that_lack_several_things_name_what_is_needed_of_each() -> None:
+    explanation = told(cluster_of({}, {}), resources={"cpu": 64, "memory": "1TB"})
+    assert explanation.message.startswith("cpu short by 60, memory short by ")
+    assert "on the nearest of 2 nodes, n0 (cpu needs 64, 4 free; memory needs 1TB, " in explanation.message
 
 
 @pytest.mark.parametrize(
@@ -137,14 +146,14 @@ def test_only_nodes_that_pass_the_other_filters_count_as_near_misses() -> None:
     [
         ({}, {"pool": "ml"}, "outside_scope", "label pool is missing (needs ml)"),
         ({"backends": {"allow": ["slurm"]}}, {}, "backend_not_allowed", "backend 'registered' is not among those"),
-        ({"node_selector": {"zone": "b"}}, {}, "node_selector_mismatch", "n0: label zone is a, not b"),
+        ({"node_selector": {"zone": "b"}}, {}, "node_selector_mismatch", "label zone is a, not b"),
         (
             {"node_affinity": {"required": [{"match": [{"key": "gpu", "operator": "Exists"}]}]}},
             {},
             "node_affinity_mismatch",
-            "n0: gpu Exists fails (gpu is missing)",
+            "gpu Exists fails (gpu is missing)",
         ),
-        ({}, {}, "untolerated_taint", "n0: does not tolerate spot:NoSchedule"),
+        ({}, {}, "untolerated_taint", "does not tolerate spot:NoSchedule"),
     ],
 )
 def test_each_filter_gives_its_own_reason_and_an_example(
@@ -153,7 +162,7 @@ def test_each_filter_gives_its_own_reason_and_an_example(
     node = {"labels": {"zone": "a"}, "taints": [{"key": "spot", "effect": "NoSchedule"}]}
     explanation = told(cluster_of(node, node), scope, **fields)
     assert explanation.outcome == outcome
-    assert "refuses all of 2 nodes, such as n0" in explanation.message
+    assert ", such as on n0; " in explanation.message
     assert example in explanation.message
     assert explanation.eviction is Eviction.NEVER
 

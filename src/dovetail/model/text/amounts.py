@@ -4,6 +4,7 @@
 a command draws the answers of a server without it.
 """
 
+DECIMAL_UNITS = {"PB": 10**15, "TB": 10**12, "GB": 10**9, "MB": 10**6, "KB": 10**3}
 BINARY_UNITS = {"PiB": 2**50, "TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 
 
@@ -19,12 +20,24 @@ def show_amount(resource: str, amount: float) -> str:
 
 
 def show_bytes(amount: float) -> str:
-    """For users, with three significant digits: `31.2GiB`."""
-    for unit, factor in BINARY_UNITS.items():
-        if abs(amount) >= factor:
-            scaled = amount / factor
-            return f"{scaled:.0f}{unit}" if scaled == round(scaled) else f"{scaled:.1f}{unit}"
-    return f"{amount:.0f}B"
+    """For users, with three significant digits: `31.2GiB`. Exact multiples keep their unit: `1TB`, `1.5GiB`."""
+    unit, factor = _unit_of(amount, BINARY_UNITS)
+    if not _is_short(amount, factor):
+        decimal, size = _unit_of(amount, DECIMAL_UNITS)
+        if _is_short(amount, size):
+            unit, factor = decimal, size
+    scaled = amount / factor
+    return f"{scaled:.0f}{unit}" if scaled == round(scaled) else f"{scaled:.1f}{unit}"
+
+
+def _unit_of(amount: float, units: dict[str, int]) -> tuple[str, int]:
+    """The largest unit that is not larger than the amount."""
+    return next(((unit, factor) for unit, factor in units.items() if abs(amount) >= factor), ("B", 1))
+
+
+def _is_short(amount: float, factor: int) -> bool:
+    """Whether one digit after the point is enough to say it exactly."""
+    return factor == 1 or round(amount) * 10 % factor == 0
 
 
 def format_bandwidth(mbps: int) -> str:

@@ -86,7 +86,7 @@ def _without_secrets(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return path
 
 
-def faults_in_words(error: ValidationError, model: type[BaseModel]) -> str:
+def faults_in_words(error: "ValidationError", model: "type[BaseModel]") -> str:
     """All errors in one line, for a message about settings that have no line of their own."""
     return "; ".join(str(one) for one in complaints_of(error, model))
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from dovetail.model.text.amounts import BINARY_UNITS, shortest
+from dovetail.model.text.amounts import BINARY_UNITS, DECIMAL_UNITS, shortest
 from dovetail.model.text.amounts import format_bandwidth as format_bandwidth
 from dovetail.model.text.amounts import show_bytes as show_bytes
 from dovetail.model.text.strict import shown
@@ -107,8 +107,8 @@ def parse_bytes(value: object) -> int:
 
 
 def format_bytes(amount: int) -> str:
-    """`64GiB`, `1536MiB`, or plain bytes."""
-    return shortest(amount, BINARY_UNITS, "")
+    """`64GiB`, `1536MiB`, `1TB`, or plain bytes: the shortest that is exact, as people write it."""
+    return min((shortest(amount, units, "") for units in (BINARY_UNITS, DECIMAL_UNITS)), key=len)
 
 
 def parse_duration_s(value: object) -> float:

@@ -4,7 +4,7 @@ With `basis: observed`, measured usage (plus what was placed since the measureme
 CPU, memory and disk; slots, GPUs and extended resources always count by allocation.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -139,13 +139,28 @@ class ResourcesFilter(Filter):
             for resource, needed in request.needs.items()
             if frees[resource][nearest] < needed
         )
-        words = ", ".join(map(_in_words, shortages))
-        message = f"none of {count_nodes(len(rows))} has enough free capacity; nearest is {name}: {words}"
+        first = frees[shortages[0].resource]
+        message = _in_words(shortages, len(rows), bool((first < shortages[0].needed).all()), bool(np.ptp(first)))
         eviction = Eviction.HELPS if fits_when_empty.any() else Eviction.NEVER
         return RefusalSummary(Outcome.INSUFFICIENT_RESOURCES, message, eviction, shortages)
 
 
-def _in_words(short: Shortage) -> str:
-    """`cpu short by 2 (needs 4, 2 free)`"""
-    by, needed, free = (show_amount(short.resource, one) for one in (short.short_by, short.needed, short.best_free))
-    return f"{short.resource} short by {by} (needs {needed}, {free} free)"
+def _in_words(shortages: Sequence[Shortage], nodes: int, everywhere: bool, differs: bool) -> str:
+    """`gpu short by 8 or more on 612 nodes; nearest n1 (needs 16, 8 free)`: what is short comes first, as a table may
+    show no more. `everywhere`: all these nodes are short of it, `differs`: by different amounts."""
+    name = shortages[0].best_node
+    short = ", ".join(f"{one.resource} short by {show_amount(one.resource, one.short_by)}" for one in shortages)
+    if nodes == 1:
+        return f"{short} on {name}, the only node that may take it ({_needs(shortages)})"
+    if everywhere and len(shortages) == 1:
+        return f"{short}{' or more' if differs else ''} on {count_nodes(nodes)}; nearest {name} ({_needs(shortages)})"
+    return f"{short} on the nearest of {count_nodes(nodes)}, {name} ({_needs(shortages)})"
+
+
+def _needs(shortages: Sequence[Shortage]) -> str:
+    """`needs 4, 2 free`; with several resources each is named."""
+    found = []
+    for one in shortages:
+        needed, free = show_amount(one.resource, one.needed), show_amount(one.resource, one.best_free)
+        found.append(f"{f'{one.resource} ' if len(shortages) > 1 else ''}needs {needed}, {free} free")
+    return "; ".join(found)
