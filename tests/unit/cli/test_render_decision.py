@@ -18,14 +18,15 @@ def test_the_funnel_narrows_and_names_what_each_filter_refused() -> None:
     lines = drawn(funnel(explanation(), "node-3")).splitlines()
     blocks = [line.count("█") for line in lines[:3]]
     assert blocks == sorted(blocks, reverse=True)
-    assert "-588 selector_mismatch" in lines[1]
-    assert "-375 insufficient_resources" in lines[2]
+    assert "-588 selector mismatch" in lines[1]
+    assert "-375 insufficient resources" in lines[2]
     assert lines[3].split()[:2] == ["1", "chosen"]
     assert "node-3" in lines[3]
 
 
-def test_filters_that_refused_nobody_share_one_line() -> None:
-    assert drawn(funnel(explanation())).splitlines()[-1] == "refused no node: ready, taints"
+def test_filters_that_refused_nobody_are_counted_and_named_when_wide() -> None:
+    assert drawn(funnel(explanation())).splitlines()[-1] == "2 other filters refused no node"
+    assert drawn(funnel(explanation(), wide=True)).splitlines()[-1] == "refused no node: ready, taints"
 
 
 def test_a_funnel_that_ends_at_nothing_stops_there() -> None:

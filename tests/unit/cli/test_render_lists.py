@@ -58,7 +58,9 @@ def test_workloads_are_summed_up_first_and_fit_eighty_columns() -> None:
     assert text.splitlines()[0] == "2 workloads: 1 pending, 1 failed"
     assert widest(text) <= 80
     assert "a" * 32 in text
-    assert "  exit " in text
+    assert "nearest is n-1: memory short by 3GiB" in text
+    assert "exit status 3" in text
+    assert "…" not in text
 
 
 def test_workloads_of_several_namespaces_say_which() -> None:

@@ -55,6 +55,15 @@ def test_a_tree_never_grows_beyond_the_terminal() -> None:
     assert widest(drawn(topology_tree(NET, long, []))) <= 80
 
 
+def test_how_many_fit_is_never_lost_in_a_deep_tree() -> None:
+    around = {"spine": "s1"}
+    deep = domain("leaf", "a-leaf-with-a-rather-long-name", around, largest_gang=12, healthy=2, held_mbps=1000.0)
+    text = drawn(topology_tree(NET, [domain("spine", "s1"), deep], []))
+    assert "a-leaf-with-a-rather-long-name  fits 12 tasks" in text
+    assert "2 take no work" in " ".join(text.split())
+    assert "…" not in text
+
+
 @pytest.mark.parametrize(
     ("up_mbps", "free_mbps", "words"),
     [
@@ -65,7 +74,7 @@ def test_a_tree_never_grows_beyond_the_terminal() -> None:
 )
 def test_what_is_left_of_links_up_is_shown_where_some_is_held(up_mbps: float, free_mbps: float, words: str) -> None:
     one = domain("leaf", "l1", up_mbps=up_mbps, held_mbps=200_000.0, free_mbps=free_mbps, largest_gang=4)
-    assert drawn(topology_tree(network(level("leaf", 1)), [one], []), width=120).endswith(f"fits 4 tasks  {words}")
+    assert drawn(topology_tree(network(level("leaf", 1)), [one], []), width=120).endswith(f"4 nodes  {words}")
     wide = drawn(topology_tree(network(level("leaf", 1)), [one], [], wide=True), width=120)
     assert f"{words} free, 200Gbps held" in wide
 

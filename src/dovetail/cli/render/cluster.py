@@ -45,11 +45,11 @@ def cluster_frame(
     if busiest:
         some = f"the busiest {len(busiest)} of {count(len(nodes), 'node')}; dovetail nodes lists them"
         which = some if len(busiest) < len(nodes) else "nodes"
-        parts += [Text(f"\n{which}", style="dim"), node_table(busiest, wide)]
+        parts += [Text(f"\n{which}", style="dim"), node_table(busiest, wide, compact=True)]
     if first:
         some = f"the first {len(first)} of {count(waiting, 'workload')} that wait; dovetail queue lists them"
         which = some if len(first) < waiting else "workloads that wait"
-        parts += [Text(f"\n{which}", style="dim"), queue_table(first, now, wide)]
+        parts += [Text(f"\n{which}", style="dim"), queue_table(first, now, wide, compact=True)]
     return Stack(*parts)
 
 

@@ -51,7 +51,7 @@ def looked_at_nodes(explanation: DecisionExplanation) -> bool:
 
 def explanation_view(explanation: DecisionExplanation, chosen: str | None = None, wide: bool = False) -> Drawing:
     """The funnel, then the points of the best nodes or, when nothing fits, what is short."""
-    parts: list[Drawing] = [funnel(explanation, chosen)]
+    parts: list[Drawing] = [funnel(explanation, chosen, wide)]
     if explanation["best"] and explanation["weights"]:
         parts += [Text(_score_title(explanation), style="dim"), score_table(explanation, chosen, wide=wide)]
     if explanation["shortages"]:
@@ -64,8 +64,8 @@ def explanation_view(explanation: DecisionExplanation, chosen: str | None = None
     return Stack(*parts)
 
 
-def funnel(explanation: DecisionExplanation, chosen: str | None = None) -> Drawing:
-    """Narrowing bars: how many nodes each filter left. Filters that refused no node are named in one line."""
+def funnel(explanation: DecisionExplanation, chosen: str | None = None, wide: bool = False) -> Drawing:
+    """Narrowing bars: how many nodes each filter left. Filters that refused no node are counted; wide names them."""
     nodes = explanation["nodes"]
     lines: list[list[object]] = [[nodes, "nodes", bar(1.0 if nodes else 0.0, FUNNEL_WIDTH), ""]]
     before = nodes
@@ -75,7 +75,7 @@ def funnel(explanation: DecisionExplanation, chosen: str | None = None) -> Drawi
         if remaining == before:
             idle.append(step["filter"])
             continue
-        lost = Text(f"-{before - remaining} {step['reason']}", style="dim")
+        lost = Text(f"-{before - remaining} {step['reason'].replace('_', ' ')}", style="dim")
         lines.append([remaining, step["filter"], bar(remaining / nodes, FUNNEL_WIDTH), lost])
         before = remaining
         if not remaining:
@@ -83,7 +83,10 @@ def funnel(explanation: DecisionExplanation, chosen: str | None = None) -> Drawi
     if chosen is not None:
         lines.append([1, "chosen", bar(1 / max(1, nodes), FUNNEL_WIDTH, style="green"), Text(chosen, style="bold")])
     steps = grid((Header(right=True), Header(), Header(), Header(shrinks=True)), lines)
-    return Stack(steps, Text(f"refused no node: {', '.join(idle)}", style="dim")) if idle and nodes else steps
+    if not idle or not nodes:
+        return steps
+    told = f"refused no node: {', '.join(idle)}" if wide else f"{count(len(idle), 'other filter')} refused no node"
+    return Stack(steps, Text(told, style="dim"))
 
 
 def _score_title(explanation: DecisionExplanation) -> str:

@@ -12,7 +12,7 @@ from dovetail.cli.render.parts.table import Listing, TableColumn, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age
 from dovetail.client.amounts import shown
-from dovetail.model.text.listing import count
+from dovetail.model.text.listing import count, ranges
 
 if TYPE_CHECKING:
     from dovetail.responses.nodes import NodeRow, NodeTask
@@ -39,7 +39,7 @@ def _troubles(rows: Sequence[NodeRow]) -> list[Drawing]:
     return [Text(f"\n{line}" if not index else line, style="yellow") for index, line in enumerate(told)]
 
 
-def node_table(rows: Sequence[NodeRow], wide: bool = False) -> Listing:
+def node_table(rows: Sequence[NodeRow], wide: bool = False, compact: bool = False) -> Listing:
     """A bar for each resource that any of these nodes has."""
     columns: list[TableColumn[NodeRow]] = [
         TableColumn("NAME", lambda row: row["name"]),
@@ -51,7 +51,7 @@ def node_table(rows: Sequence[NodeRow], wide: bool = False) -> Listing:
         TableColumn("TAINTS", lambda row: ",".join(row["taints"]), wide=True),
         TableColumn("NOTE", lambda row: row["reason"], wide=True),
     ]
-    return table(columns, rows, wide)
+    return table(columns, rows, wide, compact)
 
 
 def _labels(row: NodeRow) -> str:
@@ -91,5 +91,5 @@ def _tasks(rows: Sequence[NodeTask], now: float) -> Listing:
         TableColumn("HERE FOR", lambda row: age(row["placed_at"], now), right=True),
     ]
     if any(row.get("devices") for row in rows):
-        columns.append(TableColumn("GPU", lambda row: ", ".join(map(str, row.get("devices", ())))))
+        columns.append(TableColumn("GPU", lambda row: ranges(row.get("devices", ()))))
     return table(columns, rows)

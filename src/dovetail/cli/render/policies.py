@@ -37,13 +37,13 @@ def policy_list(rows: Sequence[PolicyDetail], wide: bool = False) -> Drawing:
     columns: list[TableColumn[PolicyDetail]] = [
         TableColumn("POLICY", lambda row: row["name"]),
         TableColumn("VERSION", lambda row: row["version"], right=True),
-        TableColumn("SAYS", _says, shrinks=True),
         TableColumn("APPLIES TO", lambda row: reach(row["applies_to"]), shrinks=True),
         TableColumn("WORKLOADS", lambda row: row["workloads"], right=True),
         TableColumn(
             "NOW", lambda row: Text("adjusted" if any(one["because"] for one in row["in_force"]) else "", "yellow")
         ),
         TableColumn("DESCRIPTION", lambda row: row["description"], wide=True),
+        TableColumn("SAYS", _says, folds=True),
     ]
     return Stack(Text(count(len(rows), "policy", "policies")), table(columns, rows, wide))
 

@@ -44,7 +44,7 @@ def queue_list(rows: Sequence[QueueItem], now: float, wide: bool = False, total:
     return Stack(Text(head), queue_table(rows, now, wide), *and_more(left, "workload", f"--limit {len(rows) + left}"))
 
 
-def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Listing:
+def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False, compact: bool = False) -> Listing:
     """TASKS counts tasks without a node, of all tasks."""
     columns: list[TableColumn[QueueItem]] = [
         TableColumn("#", lambda row: row["position"], right=True),
@@ -58,9 +58,9 @@ def queue_table(rows: Sequence[QueueItem], now: float, wide: bool = False) -> Li
         TableColumn("WAITED", lambda row: span(row["waited_s"]), right=True),
         TableColumn("STARTS", lambda row: starts_in(row, now)),
         TableColumn("REASON", lambda row: row["reason"], wide=True),
-        TableColumn("WHY", lambda row: row["message"] or row.get("waits_for") or row["reason"], shrinks=True),
+        TableColumn("WHY", lambda row: row["message"] or row.get("waits_for") or row["reason"], folds=True),
     ]
-    return table(columns, rows, wide)
+    return table(columns, rows, wide, compact)
 
 
 def _priority(row: QueueItem, wide: bool) -> str:
@@ -85,8 +85,8 @@ def queue_tree(answer: QueuesAnswer, wide: bool = False) -> Drawing:
         TableColumn("WEIGHT", lambda row: f"{row['weight']:g}", right=True),
         TableColumn("SHARE", lambda row: f"{row['share']:.0%}", right=True),
         TableColumn("USE", lambda row: use_bar(row["resources"].get(row["dominant"] or ""))),
-        TableColumn("HELD", lambda row: _held(row, dominant=True), shrinks=True),
         TableColumn("WAITING", _waiting, right=True),
+        TableColumn("HELD", lambda row: _held(row, dominant=True), folds=True),
         TableColumn("EVERYTHING ELSE", lambda row: _held(row, dominant=False), wide=True),
         TableColumn("A USER AT MOST", lambda row: _amounts(row["user_limits"]), wide=True),
     ]

@@ -25,7 +25,7 @@ _UNPLACED: list[TableColumn[Unplaced]] = [
     TableColumn("NAME", lambda one: f"{one.namespace}/{one.name}"),
     TableColumn("WAITING", lambda one: f"{one.pending}/{one.replicas}", right=True),
     TableColumn("FOR", lambda one: span(one.waited_s), right=True),
-    TableColumn("WHY", lambda one: one.message or one.reason, shrinks=True),
+    TableColumn("WHY", lambda one: one.message or one.reason, folds=True),
 ]
 
 

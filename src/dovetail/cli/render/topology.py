@@ -81,7 +81,9 @@ def _counted(topology: TopologyAnswer, order: Sequence[str]) -> str:
 
 
 def _domain(domain: DomainRow, wide: bool) -> Text:
-    found = Text.assemble((f"{domain['level']} ", "dim"), (domain["name"], "bold"), "  ", no_wrap=True)
+    found = Text.assemble((f"{domain['level']} ", "dim"), (domain["name"], "bold"), "  ")
+    if domain["largest_gang"] is not None:
+        found.append(f"fits {count(domain['largest_gang'], 'task')}  ")
     gpu = domain["gpu"]
     if gpu["capacity"]:
         found.append_text(gauge(gpu["capacity"] - gpu["free"], gpu["capacity"], BAR))
@@ -95,8 +97,6 @@ def _domain(domain: DomainRow, wide: bool) -> Text:
         found.append(f", {domain['whole_nodes']} empty")
     if domain["healthy"] < domain["nodes"]:
         found.append(f"  ✗ {domain['nodes'] - domain['healthy']} take no work", style="red")
-    if domain["largest_gang"] is not None:
-        found.append(f"  fits {count(domain['largest_gang'], 'task')}")
     if wide or domain["held_mbps"]:
         found.append(f"  up {_left(domain['free_mbps'], domain['up_mbps'])}")
         if wide and domain["held_mbps"]:

@@ -11,7 +11,7 @@ from dovetail.cli.render.parts.state import state, tally
 from dovetail.cli.render.parts.table import TableColumn, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age, moment, span, starts_in
-from dovetail.model.text.listing import count
+from dovetail.model.text.listing import count, ranges
 
 if TYPE_CHECKING:
     from dovetail.responses.workloads import PredictedStart, TaskRow, WorkloadRow
@@ -36,7 +36,7 @@ def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, m
         TableColumn("USER", lambda row: row["user"], wide=True),
         TableColumn("SERVICE", lambda row: row["service"], wide=True),
         TableColumn("SUBMITTED", lambda row: moment(row["submitted_at"], now), wide=True),
-        TableColumn("NOTE", lambda row: _start_and_note(row, now), shrinks=True),
+        TableColumn("NOTE", lambda row: _start_and_note(row, now), folds=True),
     ]
     return Stack(Text(head), table(columns, rows, wide))
 
@@ -48,7 +48,7 @@ def _start_and_note(row: WorkloadRow, now: float) -> str:
 
 
 def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bool = False) -> Drawing:
-    devices: list[TableColumn[TaskRow]] = [TableColumn("GPU", lambda row: ", ".join(map(str, row.get("devices", ()))))]
+    devices: list[TableColumn[TaskRow]] = [TableColumn("GPU", lambda row: ranges(row.get("devices", ())))]
     columns: list[TableColumn[TaskRow]] = [
         TableColumn("REPLICA", lambda row: row["replica"], right=True),
         TableColumn("STATE", lambda row: state(row["state"])),
@@ -59,7 +59,7 @@ def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bo
         TableColumn("EXIT", lambda row: row["exit_code"], right=True),
         TableColumn("WAITED", lambda row: span(_placed_at(row, now) - submitted_at), right=True, wide=True),
         TableColumn("RAN", lambda row: ran(row, now), right=True),
-        TableColumn("NOTE", note, shrinks=True),
+        TableColumn("NOTE", note, folds=True),
     ]
     return table(columns, rows, wide)
 

@@ -1,9 +1,10 @@
 """Where output goes: answers to stdout in the format asked for, everything else to stderr.
 
-Guarantees: JSON and YAML are whole and uncoloured; tables fit the terminal, or 80 columns in a pipe; wide tables are as
-wide as they need to be. How a terminal is painted is left to `screen`.
+Guarantees: JSON and YAML are whole and uncoloured; tables fit the terminal; in a pipe, unless COLUMNS is set, and with
+`-o wide` each row is one line, as long as it needs to be. How a terminal is painted is left to `screen`.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -52,8 +53,15 @@ def show(data: Any, output: Format, view: "Callable[[bool], Drawing | str]") -> 
 
 
 def draw(view: "Drawing | str", wide: bool = False) -> None:
-    lines = _drawn(view).lines(WIDE_COLUMNS if wide else screen_size().columns)
+    lines = _drawn(view).lines(WIDE_COLUMNS if wide else output_columns())
     write("".join(f"{line}\n" for line in shown_on(sys.stdout, lines)))
+
+
+def output_columns() -> int:
+    """How wide a line of stdout may be."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return screen_size().columns
+    return WIDE_COLUMNS
 
 
 def warn(view: "Drawing | str", style: str = "") -> None:

@@ -1,7 +1,10 @@
 """Tables: no lines, a bold header, numbers to the right.
 
-Guarantees: a table is never wider than its console. Columns that shrink are narrowed first, and only when little is
-left of them are the others, the widest first. Cells that are cut end in `…`; wide tables cut nothing.
+Guarantees: a table fits its console where that can be, and nothing is cut: what is too long for its column goes on in
+the next line. Columns that fold are narrowed first, then those that shrink, then the others; of these the widest first.
+If little would be left of a last column that folds, its cells stand below their rows instead. A column in which no row
+has anything is left out. Only in a `compact` table, whose rows take one line each, cells are cut and end in `…`; who
+draws one says which command shows the rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,15 +14,19 @@ from dovetail.cli.render.parts.text import Text, cells
 from dovetail.model.text.listing import count
 
 GAP = 2
+INDENT = 4
+LEAST_FOLDED = 24
 LEAST_SHRUNK = 12
 LEAST = 4
+_NOTHING = ("", "-", "—")  # cells that say nothing
 
 Row = TypeVar("Row")
 Better = Callable[[Sequence[float]], float]
 
 
 class Header:
-    """`wide`: only in wide tables. `folds`: shrinks too, but onto further lines instead of being cut."""
+    """`wide`: only in wide tables. `folds`: sentences and lists, the first to go on in the next line. `shrinks`: names
+    that may be long, the next to do so."""
 
     def __init__(
         self, title: str = "", *, right: bool = False, wide: bool = False, shrinks: bool = False, folds: bool = False
@@ -42,24 +49,46 @@ class TableColumn(Header, Generic[Row]):
 class Listing:
     """A table whose columns are fitted to the console it is printed on."""
 
-    def __init__(self, columns: Sequence[Header], rows: Sequence[Sequence[Text]], header: bool) -> None:
+    def __init__(
+        self, columns: Sequence[Header], rows: Sequence[Sequence[Text]], header: bool, compact: bool = False
+    ) -> None:
         self.columns = columns
         self.rows = rows
         self.header = header
-        self._folds = any(column.folds for column in columns)
+        self.compact = compact
 
     def lines(self, width: int) -> list[Text]:
-        widths = self.widths(width)
+        if self._leaves_little(width):
+            return self._with_last_below(width)
+        widths, natural = self.widths(width), self._natural()
+        folds = widths != natural and not self.compact
         found = self._header(widths) if self.header else []
         for row in self.rows:
-            found += self._line(row, widths)
-        too_wide = sum(widths) + GAP * (len(widths) - 1) > width
+            found += self._folded(row, widths) if folds else [self._joined(row, widths)]
+        too_wide = self.compact and sum(widths) + GAP * (len(widths) - 1) > width
         return [line.cut(width) for line in found] if too_wide else found
+
+    def _leaves_little(self, width: int) -> bool:
+        """Whether the last column folds, and the others leave too little for it."""
+        if self.compact or len(self.columns) < 3 or not self.columns[-1].folds:
+            return False
+        *others, last = self._natural()
+        return width - sum(others) - GAP * len(others) < min(last, LEAST_FOLDED)
+
+    def _with_last_below(self, width: int) -> list[Text]:
+        rest = Listing(self.columns[:-1], [row[:-1] for row in self.rows], self.header)
+        widths = rest.widths(width)
+        found = rest._header(widths) if self.header else []
+        for row in self.rows:
+            found += rest._folded(row[:-1], widths)
+            if row[-1].plain not in _NOTHING:
+                found += [Text.assemble(" " * INDENT, line) for line in row[-1].wrapped(max(1, width - INDENT))]
+        return found
 
     def _header(self, widths: Sequence[int]) -> list[Text]:
         """Titles of several lines end on the last one."""
         titles = [
-            [line.plain for line in Text(column.title, no_wrap=not column.folds).lines(width)]
+            [line.plain for line in Text(column.title, no_wrap=self.compact).lines(width)]
             for column, width in zip(self.columns, widths, strict=True)
         ]
         height = max(map(len, titles))
@@ -67,14 +96,9 @@ class Listing:
         rows = [[Text(title[number], "bold") for title in padded] for number in range(height)]
         return [self._joined(row, widths) for row in rows]
 
-    def _line(self, row: Sequence[Text], widths: Sequence[int]) -> list[Text]:
-        """One line, or several where a cell is folded."""
-        if not self._folds:
-            return [self._joined(row, widths)]
-        cells_of = [
-            cell.wrapped(width) if column.folds else [cell]
-            for cell, column, width in zip(row, self.columns, widths, strict=True)
-        ]
+    def _folded(self, row: Sequence[Text], widths: Sequence[int]) -> list[Text]:
+        """One line, or several where a cell is wider than its column."""
+        cells_of = [cell.wrapped(width) for cell, width in zip(row, widths, strict=True)]
         nothing = Text()
         return [
             self._joined([lines[number] if number < len(lines) else nothing for lines in cells_of], widths)
@@ -97,14 +121,20 @@ class Listing:
             blanks += GAP if column.right else space + GAP
         return line
 
-    def widths(self, most: int) -> list[int]:
-        natural = [
+    def _natural(self) -> list[int]:
+        return [
             max([_width(column.title), *(row[place].cells for row in self.rows)])
             for place, column in enumerate(self.columns)
         ]
+
+    def widths(self, most: int) -> list[int]:
+        natural = self._natural()
+        folding = [column.folds for column in self.columns]
         yielding = [column.shrinks or column.folds for column in self.columns]
+        everything = [True] * len(natural)
         excess = sum(natural) + GAP * (len(natural) - 1) - most
-        for least, may_shrink in ((LEAST_SHRUNK, yielding), (LEAST, yielding), (LEAST, [True] * len(natural))):
+        steps = ((LEAST_FOLDED, folding), (LEAST_SHRUNK, yielding), (LEAST_SHRUNK, everything), (LEAST, everything))
+        for least, may_shrink in steps:
             while excess > 0:
                 able = [place for place, may in enumerate(may_shrink) if may and natural[place] > least]
                 if not able:
@@ -115,15 +145,25 @@ class Listing:
         return natural
 
 
-def table(columns: Iterable[TableColumn[Row]], rows: Iterable[Row], wide: bool = False) -> Listing:
+def table(
+    columns: Iterable[TableColumn[Row]], rows: Iterable[Row], wide: bool = False, compact: bool = False
+) -> Listing:
+    """`compact`: each row takes one line, whatever has to be cut for that."""
     shown = [column for column in columns if wide or not column.wide]
-    return grid(shown, ([column.cell(row) for column in shown] for row in rows))
+    return grid(shown, ([column.cell(row) for column in shown] for row in rows), compact)
 
 
-def grid(headers: Sequence[Header], rows: Iterable[Sequence[object]]) -> Listing:
-    """A table of rows that have a value for every header."""
-    cells = [[_text(value) for value in row] for row in rows]
-    return Listing(headers, cells, header=any(header.title for header in headers))
+def grid(headers: Sequence[Header], rows: Iterable[Sequence[object]], compact: bool = False) -> Listing:
+    """A table of rows that have a value for every header. Columns with a title and no value are left out."""
+    drawn = [[_text(value) for value in row] for row in rows]
+    kept = [
+        place
+        for place, header in enumerate(headers)
+        if not place or not header.title or not drawn or any(row[place].plain not in _NOTHING for row in drawn)
+    ]
+    titles = [headers[place] for place in kept]
+    has_titles = any(header.title for header in titles)
+    return Listing(titles, [[row[place] for place in kept] for row in drawn], has_titles, compact)
 
 
 def pairs(lines: Iterable[tuple[str, object]], width: int = 0) -> Listing:
