@@ -177,7 +177,7 @@ class BlockingExchange:
         try:
             return self._connector.open()
         except OSError as error:
-            raise Unreachable(str(error)) from error
+            raise Unreachable(in_words(error)) from error
 
     def send(self, connection: socket.socket, request: HttpRequest) -> ServerAnswer:
         """The head of the answer; give the connection back with `finish`. Raises AnswerLost and AnswerLate."""
@@ -206,6 +206,17 @@ class BlockingExchange:
         return "\r\n".join([*lines, "", ""]).encode("latin-1") + request.body
 
 
+def in_words(error: OSError) -> str:
+    """What went wrong, without the numbers and names that only a library knows."""
+    if getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
+        return "it does not speak TLS there: write http:// instead of https://"
+    untrusted = getattr(error, "verify_message", "")
+    if untrusted:
+        return f"its certificate is not trusted: {untrusted}"
+    said = error.strerror or str(error)
+    return said[:1].lower() + said[1:]
+
+
 @contextmanager
 def _named_errors() -> Iterator[None]:
     """What can happen to a connection, apart from errors of whoever reads the answer meanwhile."""
@@ -214,7 +225,7 @@ def _named_errors() -> Iterator[None]:
     except TimeoutError as error:
         raise AnswerLate(str(error)) from error
     except OSError as error:
-        raise AnswerLost(str(error)) from error
+        raise AnswerLost(in_words(error)) from error
 
 
 def _checked(name: str, value: str) -> str:

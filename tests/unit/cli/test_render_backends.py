@@ -84,3 +84,10 @@ def test_its_history_says_when_and_what_in_full() -> None:
     assert header.split() == ["WHEN", "WHAT"]
     assert " ".join(" ".join(lines).split()).endswith(message)
     assert "nothing is remembered of a backend x" in drawn(backend_history("x", [], NOW))
+
+
+def test_names_stay_whole_beside_very_short_answers() -> None:
+    quick: BackendRow = {**GOOD, "name": "registered", "kind": "registered", "latency_p50_s": 0.000005}
+    text = drawn(backend_list([{**quick, "latency_p99_s": 0.0000371, "nodes": 1000, "tasks": 2870}], NOW))
+    assert "registered  registered" in text
+    assert "<0.1 ms" in text

@@ -64,6 +64,11 @@ def test_an_unknown_field_deep_inside_optional_parts_is_found() -> None:
     assert words == f"run.simulate.exitcode: {expected}"
 
 
+def test_a_field_in_the_wrong_place_is_told_where_it_belongs() -> None:
+    (words,) = said(Workload, {"name": "a", "env": {"A": "5"}})
+    assert words.startswith("env: unknown field 'env'. It belongs below run. Known fields: name, kind")
+
+
 def test_two_names_of_one_field_cannot_both_be_given() -> None:
     (words,) = said(Workload, {"name": "a", "profile": "x", "strategy": "y"})
     assert words == "strategy: 'profile' and 'strategy' mean the same; write only one of them"

@@ -76,7 +76,11 @@ def _state(row: BackendRow) -> str:
 def _took(seconds: float | None) -> str:
     if seconds is None:
         return "-"
-    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+    if seconds < 0.0001:
+        return "<0.1 ms"
+    if seconds < 0.0995:
+        return f"{seconds * 1000:.2g} ms"
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def _ago(at: float | None, now: float) -> str:

@@ -41,7 +41,7 @@ def cluster_frame(
     first = queue[: left // 2]
     busiest = sorted(nodes, key=lambda row: (-row["load"], row["name"]))[: left - len(first)]
     parts: list[Drawing] = [Text(f"as it was last; {trouble}", style="red")] if trouble else []
-    parts += [_summary(summary), bars]
+    parts += [_summary(summary, waiting), bars]
     if busiest:
         some = f"the busiest {len(busiest)} of {count(len(nodes), 'node')}; dovetail nodes lists them"
         which = some if len(busiest) < len(nodes) else "nodes"
@@ -53,7 +53,7 @@ def cluster_frame(
     return Stack(*parts)
 
 
-def _summary(summary: ClusterSummary) -> Text:
+def _summary(summary: ClusterSummary, waiting: int) -> Text:
     nodes = summary["nodes"]
     statuses = {
         "online": nodes["online"],
@@ -63,7 +63,7 @@ def _summary(summary: ClusterSummary) -> Text:
         "offline": nodes["offline"],
     }
     line = Text(f"{count(nodes['total'], 'node')}: {tally(statuses) or 'none online'}", style="bold")
-    line.append(f"\nworkloads: {tally(summary['workloads']) or 'none yet'}; {summary['waiting']} waiting")
+    line.append(f"\nworkloads: {tally(summary['workloads']) or 'none yet'}; {waiting:,} waiting")
     line.append(f"\n{count(summary['decisions_total'], 'decision')}, up {span(summary['uptime_s'])}", style="dim")
     line.append(f", version {summary['version']}", style="dim")
     return line

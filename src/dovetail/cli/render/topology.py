@@ -86,8 +86,9 @@ def _domain(domain: DomainRow, wide: bool) -> Text:
         found.append(f"fits {count(domain['largest_gang'], 'task')}  ")
     gpu = domain["gpu"]
     if gpu["capacity"]:
-        found.append_text(gauge(gpu["capacity"] - gpu["free"], gpu["capacity"], BAR))
-        found.append(f"  {gpu['free']:g}/{gpu['capacity']:g} GPUs free")
+        if domain["largest_gang"] is None:  # where that is asked, a bar would leave too little space
+            found.append_text(gauge(gpu["capacity"] - gpu["free"], gpu["capacity"], BAR)).append("  ")
+        found.append(f"{gpu['free']:g}/{gpu['capacity']:g} GPUs free")
         if domain["whole_gpus"] != gpu["free"]:
             found.append(f", {domain['whole_gpus']} whole")
     elif domain["capacity"].get("cpu"):

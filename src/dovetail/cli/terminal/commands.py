@@ -113,12 +113,13 @@ def _parameter(declared: inspect.Parameter, annotation: Any) -> click.Parameter:
     shared: dict[str, Any] = {
         "type": _type(kind, how),
         "required": required,
-        "default": None if several else default.value if isinstance(default, Enum) else default,
         "metavar": how.metavar,
         "callback": _callback(how, several, default),
         "is_eager": how.is_eager,
         "shell_complete": _completer(how) if how.completes or how.words else None,
     }
+    if not required:  # a default of None would count as a value
+        shared["default"] = None if several else default.value if isinstance(default, Enum) else default
     if isinstance(how, Argument):
         return DescribedArgument(declared.name, how.help, nargs=-1 if several else 1, **shared)
     names = how.names or (f"--{declared.name.replace('_', '-')}",)
@@ -155,13 +156,29 @@ def _type(kind: Any, how: Parameter) -> click.ParamType[Any]:
         return _Member(kind)
     if issubclass(kind, PathLike):
         return click.Path(path_type=kind)
-    if how.min is not None or how.max is not None:
-        return click.IntRange(_whole(how.min), _whole(how.max)) if kind is int else click.FloatRange(how.min, how.max)
+    if kind in (int, float):
+        return _Number(kind, how.min, how.max)
     return cast("click.ParamType[Any]", click.types.convert_type(kind))
 
 
-def _whole(limit: float | None) -> int | None:
-    return None if limit is None else int(limit)
+class _Number(click.ParamType[Any]):
+    """A number within limits. Click's own messages speak of types and of inequalities."""
+
+    name = "number"
+
+    def __init__(self, kind: type[int] | type[float], least: float | None, most: float | None) -> None:
+        self._kind, self._least, self._most = kind, least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            number = self._kind(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a {'whole ' if self._kind is int else ''}number", param, ctx)
+        if self._least is not None and not number >= self._least:
+            self.fail(f"{value} is too small; write at least {self._least:g}", param, ctx)
+        if self._most is not None and not number <= self._most:
+            self.fail(f"{value} is too large; write at most {self._most:g}", param, ctx)
+        return number
 
 
 class _Member(click.Choice[str]):

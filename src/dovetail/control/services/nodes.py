@@ -35,7 +35,7 @@ MOST_TO_COMPARE = 10_000  # names that are searched for one that was meant
 def unknown_nodes(nodes: NodeQuestions, names: list[str]) -> NotFound:
     meant = closest(names[0], sorted(nodes.names)) if len(nodes) < MOST_TO_COMPARE else ""
     listed = first_of(names, words=lambda name: repr(name[:100]))
-    return NotFound(f"no node {listed}.{meant} GET /api/v1/nodes lists them")
+    return NotFound(f"no node {listed}.{meant} dovetail nodes lists them")
 
 
 class NodeService:

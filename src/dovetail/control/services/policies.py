@@ -50,7 +50,7 @@ class PolicyService:
         found = self.find(name)
         if found is None:
             hint = closest(name, self._policies.by_name)
-            raise NotFound(f"no policy {name[:100]!r}{'.' if hint else ''}{hint}")
+            raise NotFound(f"no policy {name[:100]!r}.{hint} dovetail policy lists them")
         return found
 
     def violations(self, name: str) -> list[PolicyViolation]:

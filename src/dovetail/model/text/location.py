@@ -95,6 +95,14 @@ class Location:
         """The sibling fields at the end of the path."""
         return _fields(self._around)
 
+    def fields_below(self, name: str) -> list[str]:
+        """The sibling fields that have a field of this name."""
+        return [
+            field
+            for field, info in self.fields_around().items()
+            if any(_is_model(kind) and name in kind.model_fields for kind in _members(info.annotation))
+        ]
+
     def fields_here(self) -> dict[str, FieldInfo]:
         """The fields of the value at the end of the path."""
         return _fields(self._here)

@@ -27,7 +27,7 @@ _WANTED = {
     "finite_number": "a finite number",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
-    "list_type": "a list",
+    "list_type": "a list such as [a, b]",
     "tuple_type": "a list",
     "set_type": "a list",
     "frozen_set_type": "a list",
@@ -107,7 +107,13 @@ def _unknown_field(location: Location) -> Sentence:
             return f"{' and '.join(map(repr, both))} mean the same; write only one of them", ()
     accepted = tuple(fields)
     listed = f" Known fields: {', '.join(accepted)}" if accepted else ""
-    return f"unknown field {shown(name)}.{closest(name, accepted)}{listed}", accepted
+    return f"unknown field {shown(name)}.{closest(name, accepted) or _belongs(name, location)}{listed}", accepted
+
+
+def _belongs(name: str, location: Location) -> str:
+    """` It belongs below run.`, where one of the fields beside it has such a field."""
+    below = location.fields_below(name)
+    return f" It belongs below {below[0]}." if len(below) == 1 else ""
 
 
 def _length(kind: str, context: dict[str, Any], value: object) -> str:

@@ -230,7 +230,8 @@ class Workload(Strict):
     def _check_gang(self) -> Self:
         if self.gang is not None:
             if self.gang.min > self.replicas and self.gang.group is None and not self.roles:
-                raise AtField(("gang", "min"), f"{self.gang.min} is more than replicas: {self.replicas}")
+                words = f"{self.gang.min} is more than replicas: {self.replicas}; raise replicas, or lower it"
+                raise AtField(("gang", "min"), words)
             if self.concurrency is not None and self.concurrency < self.gang.min and self.gang.group is None:
                 raise AtField(("concurrency",), f"is below gang.min: {self.gang.min} tasks have to run at once")
         return self
