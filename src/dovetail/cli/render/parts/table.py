@@ -18,6 +18,7 @@ INDENT = 4
 LEAST_FOLDED = 24
 LEAST_SHRUNK = 12
 LEAST = 4
+NARROWEST = 1
 _NOTHING = ("", "-", "—")  # cells that say nothing
 
 Row = TypeVar("Row")
@@ -65,7 +66,7 @@ class Listing:
         found = self._header(widths) if self.header else []
         for row in self.rows:
             found += self._folded(row, widths) if folds else [self._joined(row, widths)]
-        too_wide = self.compact and sum(widths) + GAP * (len(widths) - 1) > width
+        too_wide = sum(widths) + GAP * (len(widths) - 1) > width
         return [line.cut(width) for line in found] if too_wide else found
 
     def _leaves_little(self, width: int) -> bool:
@@ -133,8 +134,8 @@ class Listing:
         yielding = [column.shrinks or column.folds for column in self.columns]
         everything = [True] * len(natural)
         excess = sum(natural) + GAP * (len(natural) - 1) - most
-        steps = ((LEAST_FOLDED, folding), (LEAST_SHRUNK, yielding), (LEAST_SHRUNK, everything), (LEAST, everything))
-        for least, may_shrink in steps:
+        steps = ((LEAST_FOLDED, folding), (LEAST_SHRUNK, yielding), (LEAST_SHRUNK, everything))
+        for least, may_shrink in (*steps, (LEAST, everything), (NARROWEST, everything)):
             while excess > 0:
                 able = [place for place, may in enumerate(may_shrink) if may and natural[place] > least]
                 if not able:
