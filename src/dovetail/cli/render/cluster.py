@@ -48,7 +48,7 @@ def cluster_frame(
         parts += [Text(f"\n{which}", style="dim"), node_table(busiest, wide, compact=True)]
     if first:
         some = f"the first {len(first)} of {count(waiting, 'workload')} that wait; dovetail queue lists them"
-        which = some if len(first) < waiting else "workloads that wait"
+        which = some if len(first) < waiting else "workloads that wait; dovetail queue says all of why"
         parts += [Text(f"\n{which}", style="dim"), queue_table(first, now, wide, compact=True)]
     return Stack(*parts)
 
