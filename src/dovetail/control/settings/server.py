@@ -216,7 +216,8 @@ def _plugin_mistakes(settings: Settings, document: Document) -> list[Complaint]:
 
 def _written_profiles(document: Document) -> set[str]:
     """Names of profiles in the document, also of those that are wrong: to name one of them is no second mistake."""
-    scheduling = document.data.get("scheduling")
+    data: Any = document.data
+    scheduling = data.get("scheduling")
     profiles = scheduling.get("profiles") if isinstance(scheduling, dict) else None
     return set(profiles) if isinstance(profiles, dict) else set()
 
