@@ -171,7 +171,7 @@ def test_room_that_is_promised_to_others_is_why_work_waits_although_a_node_could
 
 def test_room_tells_the_total_and_where_most_fit() -> None:
     assert sentences.fitting(FreeCapacity(5, [("a", 3), ("b", 2)], explanation(A, B))) == (
-        "5 more of these fit, on 3 nodes; the most on a (3)."
+        "5 more of these fit, on 2 nodes; the most on a (3)."
     )
     assert sentences.fitting(FreeCapacity(0, [], explanation())) == "None of these fits now: no room."
 

@@ -156,29 +156,50 @@ def _type(kind: Any, how: Parameter) -> click.ParamType[Any]:
         return _Member(kind)
     if issubclass(kind, PathLike):
         return click.Path(path_type=kind)
+    if kind in (int, float) and (how.min is not None or how.max is not None):
+        return _WholeRange(_whole(how.min), _whole(how.max)) if kind is int else _Range(how.min, how.max)
     if kind in (int, float):
-        return _Number(kind, how.min, how.max)
+        return _WholeNumber() if kind is int else _AnyNumber()
     return cast("click.ParamType[Any]", click.types.convert_type(kind))
 
 
+def _whole(limit: float | None) -> int | None:
+    return None if limit is None else int(limit)
+
+
 class _Number(click.ParamType[Any]):
-    """A number within limits. Click's own messages speak of types and of inequalities."""
+    """A number within limits, if it has some. Click's own messages speak of types and of inequalities."""
 
-    name = "number"
-
-    def __init__(self, kind: type[int] | type[float], least: float | None, most: float | None) -> None:
-        self._kind, self._least, self._most = kind, least, most
+    kind: type[int] | type[float] = float
+    min: float | None = None
+    max: float | None = None
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            number = self._kind(value)
+            number = self.kind(value)
         except ValueError:
-            self.fail(f"{value!r} is not a {'whole ' if self._kind is int else ''}number", param, ctx)
-        if self._least is not None and not number >= self._least:
-            self.fail(f"{value} is too small; write at least {self._least:g}", param, ctx)
-        if self._most is not None and not number <= self._most:
-            self.fail(f"{value} is too large; write at most {self._most:g}", param, ctx)
+            self.fail(f"{value!r} is not a {'whole ' if self.kind is int else ''}number", param, ctx)
+        if self.min is not None and not number >= self.min:
+            self.fail(f"{value} is too small; write at least {self.min:g}", param, ctx)
+        if self.max is not None and not number <= self.max:
+            self.fail(f"{value} is too large; write at most {self.max:g}", param, ctx)
         return number
+
+
+class _AnyNumber(_Number, click.types.FloatParamType):
+    """Such as 0.5."""
+
+
+class _WholeNumber(_Number, click.types.IntParamType):
+    kind = int
+
+
+class _Range(_Number, click.FloatRange):
+    """With limits, which the help shows."""
+
+
+class _WholeRange(_Number, click.IntRange):
+    kind = int
 
 
 class _Member(click.Choice[str]):

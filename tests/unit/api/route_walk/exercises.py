@@ -175,6 +175,7 @@ def queues(walk: Walk) -> None:
     walk.running("holds", user="ada")
     with walk.submitted("waiting", resources=TOO_LARGE), walk.submitted("after-it", after=[{"workload": "waiting"}]):
         assert {item["position"] is None for item in wait_for(walk.client.queue)} == {True, False}
+        assert walk.client.queue_page(limit=1)["total"] >= 2
         tree = walk.client.queues()
     assert tree["tenants"]
     walk.client.cancel("holds")
