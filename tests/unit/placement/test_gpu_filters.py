@@ -75,7 +75,7 @@ def test_what_is_in_pieces_everywhere_is_told_as_that() -> None:
     explanation = choose(pipeline_of(cluster), cluster, request_for(cluster, resources={"gpu": 1}), 0).explanation
     assert explanation.outcome == "gpus_in_pieces"
     assert explanation.eviction is Eviction.HELPS
-    assert "such as n0: needs 1 GPU; 1 free, of GPUs that suit it: 0.5, 0.5" in explanation.message
+    assert "needs 1 GPU; 1 free, of GPUs that suit it: 0.5, 0.5, such as on n0" in explanation.message
 
 
 def test_a_share_fits_where_one_gpu_has_so_much_left() -> None:

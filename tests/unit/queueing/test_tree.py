@@ -126,9 +126,9 @@ def test_grandchildren_count_where_the_child_says_nothing() -> None:
 
 def test_a_maximum_below_the_guarantee_is_refused() -> None:
     words = complaint({"guaranteed": {"memory": "2GiB"}, "maximum": {"memory": "1GiB"}})
-    assert words == "maximum.memory: 1GiB is less than the 2GiB guaranteed"
+    assert words == "maximum.memory: 1GiB is less than the 2GiB guaranteed; raise it, or guarantee less"
     children = {"a": {"guaranteed": {"gpu": 2}}}
-    assert complaint({"maximum": {"gpu": 1}, "queues": children}) == "maximum.gpu: 1 is less than the 2 guaranteed"
+    assert complaint({"maximum": {"gpu": 1}, "queues": children}) == "maximum.gpu: 1 is less than the 2 guaranteed; raise it, or guarantee less"
 
 
 def test_a_queue_with_children_takes_no_namespaces() -> None:

@@ -18,7 +18,7 @@ workloads:
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["simulate", *map(str, arguments)])
+    return CliRunner().invoke(app, ["simulate", *map(str, arguments)], env={"COLUMNS": "80"})
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_the_summary_comes_first_and_everything_fits_80_columns(scenario: Path) 
     lines = result.stdout.splitlines()
     assert lines[0].startswith("2 workloads with 21 tasks in ")
     assert max(map(len, lines)) <= 80
-    for words in ("wait for a node: mean", "cpu", "tasks waiting", "TENANT", "other/huge", "1 insufficient_resources"):
+    for words in ("wait for a node: mean", "cpu", "tasks waiting", "TENANT", "other/huge", "1 insufficient resources"):
         assert words in result.stdout
 
 

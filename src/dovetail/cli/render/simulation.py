@@ -123,7 +123,7 @@ def _trouble(outcome: SimulationOutcome, wide: bool) -> list[Drawing]:
         parts += and_more(len(kinds) - len(told), "kind of failure", plural="kinds of failure")
     if outcome.unplaced:
         total = sum(outcome.unplaced_by_reason.values())
-        reasons = ", ".join(f"{number} {reason}" for reason, number in outcome.unplaced_by_reason.items())
+        reasons = _reasons(outcome)
         head = f"{count(total, 'workload')} still short of nodes at the end: {reasons}"
         shown = outcome.unplaced if wide else outcome.unplaced[:UNPLACED_SHOWN]
         parts += [Text(""), Text(head, style="bold"), table(_UNPLACED, shown, wide)]
@@ -134,6 +134,12 @@ def _trouble(outcome: SimulationOutcome, wide: bool) -> list[Drawing]:
         parts += [Text(f"  {one['namespace']}/{one['name']}: {one['message']}") for one in away]
         parts += and_more(len(outcome.turned_away) - len(away), "workload")
     return parts
+
+
+def _reasons(outcome: SimulationOutcome) -> str:
+    """`3 insufficient resources, 1 over quota`."""
+    found = outcome.unplaced_by_reason.items()
+    return ", ".join(f"{number} {reason.replace('_', ' ')}" for reason, number in found)
 
 
 # --- side by side ------------------------------------------------------------------------------------------------
@@ -191,7 +197,7 @@ def _short_of_nodes(runs: Sequence[SimulationRun]) -> list[Text]:
     """Why work found no node, once for all profiles with the same reason."""
     alike: dict[str, list[str]] = {}
     for run in runs:
-        reasons = ", ".join(f"{number} {reason}" for reason, number in run.outcome.unplaced_by_reason.items())
+        reasons = _reasons(run.outcome)
         if reasons:
             alike.setdefault(reasons, []).append(run.profile)
     if len(alike) == 1 and len(runs) > 1:
