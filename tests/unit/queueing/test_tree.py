@@ -128,7 +128,8 @@ def test_a_maximum_below_the_guarantee_is_refused() -> None:
     words = complaint({"guaranteed": {"memory": "2GiB"}, "maximum": {"memory": "1GiB"}})
     assert words == "maximum.memory: 1GiB is less than the 2GiB guaranteed; raise it, or guarantee less"
     children = {"a": {"guaranteed": {"gpu": 2}}}
-    assert complaint({"maximum": {"gpu": 1}, "queues": children}) == "maximum.gpu: 1 is less than the 2 guaranteed; raise it, or guarantee less"
+    words = complaint({"maximum": {"gpu": 1}, "queues": children})
+    assert words == "maximum.gpu: 1 is less than the 2 guaranteed; raise it, or guarantee less"
 
 
 def test_a_queue_with_children_takes_no_namespaces() -> None:
