@@ -28,7 +28,7 @@ def said(*words: str) -> str:
         (("top", "--interval", "nan"), "is too small; write at least 0.2"),
         (("top", "--interval", "1e9"), "is too large; write at most 3600"),
         (("distance", "set", "a", "b", "c"), "'c' is not a number"),
-        (("explain",), "Missing argument 'NAME'"),
+        (("explain",), "Missing argument 'WORKLOAD'"),
         (("why-not", "x"), "Missing argument 'NODE'"),
     ],
 )
