@@ -171,18 +171,20 @@ class _Number(click.ParamType[Any]):
     """A number within limits, if it has some. Click's own messages speak of types and of inequalities."""
 
     kind: type[int] | type[float] = float
-    min: float | None = None
-    max: float | None = None
+
+    def limits(self) -> tuple[float | None, float | None]:
+        return None, None
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             number = self.kind(value)
         except ValueError:
             self.fail(f"{value!r} is not a {'whole ' if self.kind is int else ''}number", param, ctx)
-        if self.min is not None and not number >= self.min:
-            self.fail(f"{value} is too small; write at least {self.min:g}", param, ctx)
-        if self.max is not None and not number <= self.max:
-            self.fail(f"{value} is too large; write at most {self.max:g}", param, ctx)
+        least, most = self.limits()
+        if least is not None and not number >= least:
+            self.fail(f"{value} is too small; write at least {least:g}", param, ctx)
+        if most is not None and not number <= most:
+            self.fail(f"{value} is too large; write at most {most:g}", param, ctx)
         return number
 
 
@@ -197,9 +199,15 @@ class _WholeNumber(_Number, click.types.IntParamType):
 class _Range(_Number, click.FloatRange):
     """With limits, which the help shows."""
 
+    def limits(self) -> tuple[float | None, float | None]:
+        return self.min, self.max
+
 
 class _WholeRange(_Number, click.IntRange):
     kind = int
+
+    def limits(self) -> tuple[float | None, float | None]:
+        return self.min, self.max
 
 
 class _Member(click.Choice[str]):
