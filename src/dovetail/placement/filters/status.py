@@ -61,7 +61,7 @@ class ReadyFilter(Filter):
             "in quarantine": int(quarantined.sum()),
             "offline": total - int(online.sum()),
         }
-        return RefusalSummary(Outcome.NO_AVAILABLE_NODES, f"{_none_takes(total, counts)}; {_what_helps(counts)}")
+        return RefusalSummary(Outcome.NO_AVAILABLE_NODES, f"{_none_takes(total, counts)}; {_what_helps(total, counts)}")
 
 
 def _uncordon(node: str) -> str:
@@ -77,10 +77,10 @@ def _none_takes(total: int, counts: dict[str, int]) -> str:
     return f"none of {count_nodes(total)} takes work: {', '.join(f'{n} {word}' for word, n in found.items())}"
 
 
-def _what_helps(counts: dict[str, int]) -> str:
+def _what_helps(total: int, counts: dict[str, int]) -> str:
     """The command that brings nodes back; offline nodes need more than a command."""
     if counts["cordoned"] or counts["in quarantine"]:
-        return _uncordon("NODE").replace("it take", "one take")
+        return f"dovetail uncordon NODE lets {'one' if total > 1 else 'it'} take work again"
     return "dovetail nodes -o wide shows why"
 
 
