@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends, names, network, queues, workloads
+from dovetail.api import backends, names, network, queues, workload_changes, workloads
 from dovetail.api.nodes import nodes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
@@ -20,7 +20,19 @@ from dovetail.control.plane import ControlPlane
 PREFIX = "/api/v1"
 
 #: In the order in which the description lists them.
-MODULES = (workloads, names, questions, nodes, backends, network, queues, policies, services, system)
+MODULES = (
+    workloads,
+    workload_changes,
+    names,
+    questions,
+    nodes,
+    backends,
+    network,
+    queues,
+    policies,
+    services,
+    system,
+)
 
 
 def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:

@@ -26,8 +26,9 @@ from dovetail.engine.questions.plan_questions import StartGuess
 from dovetail.model.backoff import Backoff
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
-from dovetail.model.text.strict import Strict
-from dovetail.model.workloads.workload import Priority, Workload
+from dovetail.model.text.strict import MAX_NAME, Strict
+from dovetail.model.workloads.caller import submitted_by
+from dovetail.model.workloads.workload import MAX_PATH, Priority, Workload
 from dovetail.responses import ItemList
 from dovetail.responses.questions import DecisionRow, Plans
 from dovetail.responses.system import HistoryRow
@@ -86,13 +87,19 @@ def start_fields(guess: StartGuess | None) -> PredictedStart:
 async def submit(
     request: Request,
     dry_run: bool = False,
+    user: Annotated[str | None, Query(max_length=MAX_NAME)] = None,
+    submit_dir: Annotated[str | None, Query(max_length=MAX_PATH)] = None,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> CreatedJson[AcceptedWorkloads] | Json[Plans]:
-    """Accept work: all of it or none of it, durable when this answers (201). `dry_run` only plans it (200)."""
+    """Accept work: all of it or none of it, durable when this answers (201). `dry_run` only plans it (200).
+
+    `user` and `submit_dir`: who submits, and from which directory, for workloads that do not say otherwise. Names and
+    directories that a workload cannot have are left out.
+    """
     if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
         words = "an idempotency key is 1 to 200 printable ASCII characters without spaces"
         raise Invalid([Complaint("header", None, "Idempotency-Key", words)])
-    specs = await workloads_in(request)
+    specs = [submitted_by(spec, user, submit_dir) for spec in await workloads_in(request)]
     plane = plane_of(request)
     if dry_run:
         plane.check(specs)

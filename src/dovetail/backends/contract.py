@@ -9,7 +9,7 @@ A key ends once. If something returns under a key whose end was reported, such a
 be lost, the backend stops it and does not report it again: nothing runs twice unnoticed.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -18,7 +18,10 @@ from dovetail.model.device import Device
 from dovetail.model.event import Event
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
+from dovetail.model.workloads.array_indices import parse_array
 from dovetail.model.workloads.workload import Workload
+
+ARRAY_INDEX = "DOVETAIL_ARRAY_INDEX"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Capabilities:
     requeue: bool = False  # can restart a task by itself
     suspend: bool = False
     migrate: bool = False  # can move a running task to another node: it is a `MigratingBackend`
-    executes: bool = False  # can run a command next to a task
+    executes: bool = False  # can run a command next to a task: it is an `ExecutingBackend`
     sees_own_writes: bool = True  # `status` reflects a bind or stop that has returned
     stale_for_s: float = 0.0  # the usual delay until a change in the backend is reported
 
@@ -87,6 +90,8 @@ class Assignment:
 
     def variables(self) -> dict[str, str]:
         """Variables that every backend adds to the task's environment. Numbers of replicas begin at 0."""
+        array = self.spec.array
+        index = {} if array is None else {ARRAY_INDEX: str(parse_array(array).index_of(self.task.replica))}
         return {
             "DOVETAIL_WORKLOAD": self.spec.name,
             "DOVETAIL_TASK": str(self.task),
@@ -94,6 +99,7 @@ class Assignment:
             "DOVETAIL_REPLICAS": str(self.spec.replicas),
             "DOVETAIL_NODE": self.node,
             "DOVETAIL_ATTEMPT": self.key.rpartition(".")[2],
+            **index,
         }
 
     def device_ids(self, known: Sequence[Device]) -> list[str]:
@@ -161,3 +167,14 @@ class MigratingBackend(Protocol):
     async def migrate(self, key: str, node: str) -> None:
         """Move the attempt to another node of the backend, under the same key. Migrating it again to the same node
         changes nothing. Raises Refusal if it still runs where it was: the caller then stops it."""
+
+
+@runtime_checkable
+class ExecutingBackend(Protocol):
+    """The additional interface of a backend with `capabilities.executes`."""
+
+    def execute(self, key: str, command: Sequence[str], stdin: bytes) -> AsyncGenerator[bytes | int]:
+        """Run a command where the attempt runs, with its directory, environment and limits. Yields what the command
+        writes, and last its exit code. Closing the generator ends the command where the backend can do that.
+
+        Raises KeyError if no such attempt runs now, Refusal for what the backend cannot do, such as passing `stdin`."""

@@ -30,13 +30,17 @@ _SECTIONS = ("Work", "Questions", "Rules", "Machines", "Subsystems", "This progr
 _WORK, _ASK, _RULES, _NODES, _SUBSYSTEMS, _PROGRAM = _SECTIONS
 
 COMMANDS: dict[str, CommandEntry] = {
-    "submit": CommandEntry(_WORK, "workloads.submit", "Submit workloads from files, or one command."),
+    "submit": CommandEntry(_WORK, "workloads.submit", "Submit workloads from files, a command or a script."),
+    "run": CommandEntry(_WORK, "workloads.run", "Submit a command, show its output, end with its exit code."),
     "get": CommandEntry(_WORK, "workloads.get:get", "List workloads, or show one."),
     "describe": CommandEntry(
         _WORK, "workloads.get:describe", "Everything about one workload, from timeline to history."
     ),
     "logs": CommandEntry(_WORK, "workloads.logs", "Print what a task wrote."),
-    "cancel": CommandEntry(_WORK, "workloads.cancel", "Cancel workloads."),
+    "cancel": CommandEntry(_WORK, "workloads.cancel", "Cancel workloads, by name or all that are meant."),
+    "exec": CommandEntry(_WORK, "workloads.exec", "Run a command next to a running task."),
+    "diff": CommandEntry(_WORK, "workloads.diff", "What a submit of files would change."),
+    "retry": CommandEntry(_WORK, "workloads.retry", "Run the failed tasks of workloads again."),
     "queue": CommandEntry(_WORK, "queues.queues:queue", "Pending workloads in order, and why they wait."),
     "queues": CommandEntry(_WORK, "queues.queues:queues", "The tree of queues: use, limits, loans, fairness."),
     "top": CommandEntry(_WORK, "workloads.top", "The whole cluster, live."),
@@ -50,9 +54,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "constraint": CommandEntry(_RULES, "policies.constraint", "Check an expression about nodes."),
     "affinity": CommandEntry(_RULES, "policies.affinity", "Which nodes services should be on, and which not."),
     "nodes": CommandEntry(_NODES, "nodes.nodes", "List nodes, show one, register or change one."),
-    "cordon": CommandEntry(_NODES, "nodes.availability:cordon", "Let a node take no new work."),
-    "uncordon": CommandEntry(_NODES, "nodes.availability:uncordon", "Let a node take work again."),
-    "drain": CommandEntry(_NODES, "nodes.availability:drain", "Cordon a node and move its work elsewhere."),
+    "cordon": CommandEntry(_NODES, "nodes.availability:cordon", "Let nodes take no new work."),
+    "uncordon": CommandEntry(_NODES, "nodes.availability:uncordon", "Let nodes take work again."),
+    "drain": CommandEntry(_NODES, "nodes.availability:drain", "Cordon nodes and move their work elsewhere."),
     "fail": CommandEntry(_NODES, "nodes.availability:fail", "Report that a node or a whole domain has failed."),
     "topology": CommandEntry(_NODES, "network.topology", "The network: levels, domains, what is free in each."),
     "distance": CommandEntry(_NODES, "network.distance", "How far nodes are from each other, and set that by hand."),

@@ -36,13 +36,20 @@ class WorkloadCalls:
     _http: Transport
 
     def submit(
-        self, work: Work | Sequence[Work] | bytes, *, idempotency_key: str | None = None
+        self,
+        work: Work | Sequence[Work] | bytes,
+        *,
+        idempotency_key: str | None = None,
+        user: str | None = None,
+        submit_dir: str | None = None,
     ) -> list[AcceptedWorkload]:
-        """All of it or none of it; durable when this returns. Bytes are YAML as it stands in a file."""
+        """All of it or none of it; durable when this returns. Bytes are YAML as it stands in a file. `user` and
+        `submit_dir`: who submits, and from which directory, for workloads that do not say otherwise."""
         body = as_body(work)
+        params = {"user": user, "submit_dir": submit_dir}
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), **body.pop("headers", {})}
         answer: AcceptedWorkloads = self._http.json(
-            "POST", f"{API}/workloads", **body, headers=headers, repeatable=True
+            "POST", f"{API}/workloads", **body, params=params, headers=headers, repeatable=True
         )
         return answer["accepted"]
 
@@ -50,9 +57,11 @@ class WorkloadCalls:
         """The same for YAML as it stands in a file; errors then name its lines."""
         return self.submit(text.encode() if isinstance(text, str) else text, idempotency_key=idempotency_key)
 
-    def dry_run(self, work: Work | Sequence[Work] | bytes) -> list[PlanAnswer]:
+    def dry_run(
+        self, work: Work | Sequence[Work] | bytes, *, user: str | None = None, submit_dir: str | None = None
+    ) -> list[PlanAnswer]:
         """What `submit` would say and where the work would go; nothing is written."""
-        params = {"dry_run": True}
+        params = {"dry_run": True, "user": user, "submit_dir": submit_dir}
         plans: Plans = self._http.json("POST", f"{API}/workloads", params=params, **as_body(work), repeatable=True)
         return plans["plans"]
 

@@ -2,7 +2,7 @@
 
 from dovetail.store.contract import StoreError
 
-__all__ = ["Conflict", "ControlError", "NotFound", "StoreError", "Unavailable"]
+__all__ = ["Conflict", "ControlError", "NotFound", "NotSupported", "StoreError", "Unavailable"]
 
 
 class ControlError(Exception):
@@ -19,3 +19,7 @@ class Conflict(ControlError):
 
 class Unavailable(ControlError):
     """Not now: starting, stopping, or the store fails. A retry may succeed."""
+
+
+class NotSupported(ControlError):
+    """The backend cannot do it, now or later."""

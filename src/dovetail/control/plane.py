@@ -28,7 +28,9 @@ from dovetail.control.services.policies import PolicyService
 from dovetail.control.services.questions import QuestionDesk
 from dovetail.control.services.reservations import ReservationService
 from dovetail.control.services.service_affinity import ServiceAffinityService
+from dovetail.control.services.task_commands import TaskCommands
 from dovetail.control.services.task_output import TaskOutput
+from dovetail.control.services.workload_changes import WorkloadChanges
 from dovetail.control.services.workload_names import WorkloadNames
 from dovetail.control.settings import REGISTERED, Settings, read_topology_file
 from dovetail.control.subsystems.contract import ControlAccess, DurableStep
@@ -68,6 +70,7 @@ class ControlPlane:
         self.names = WorkloadNames(self.store, self.questions)
         self.policies = PolicyService(self.questions.policies, self.store, self._apply)
         self.affinity = ServiceAffinityService(self.policies)
+        self.changes = WorkloadChanges(self.store, self.questions.workloads, self._apply)
         self.network = NetworkService(self.questions, self._apply)
         self.started_at = 0.0
         self._specs = DefinitionCache(self.store)
@@ -76,6 +79,7 @@ class ControlPlane:
         questions, metrics = self.questions, self.subsystems.metrics("backend_health")
         self._backends = Backends(settings, questions, self._specs, self._put_item, self._announcements.heard, metrics)
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self._ring)
+        self.commands = TaskCommands(self.questions.workloads, self._backends)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
         self.nodes = NodeService(questions.nodes, registered, silence_s, self._apply, self._put_events)
@@ -148,6 +152,7 @@ class ControlPlane:
         if self._loop is not None and not self._loop.trouble:
             await self._loop.remember()
         await self.subsystems.stop()
+        await self.commands.close()
         await self._backends.stop()
         await on_store_thread(self.store.close)
         self._loop = None

@@ -10,7 +10,7 @@ from dovetail.engine.lifecycle.task_lifecycle import release_dependents
 from dovetail.engine.policies.policy_changes import policy_removed, policy_set, schedule_rule_check
 from dovetail.engine.recovery.recovery import after_event, is_due, recovery_due, run_recovery
 from dovetail.engine.reservations import reservations
-from dovetail.engine.restore import restore
+from dovetail.engine.restore import restore, retry_asked
 from dovetail.engine.scheduling.schedule import has_waiting, schedule
 from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state.engine_state import EngineState
@@ -60,6 +60,7 @@ _HANDLERS: dict[type, Handler] = {
     events.Nominated: workloads.nominated,
     events.DisruptionBudgetsSet: workloads.budgets_set,
     events.CancelAsked: workloads.cancel_asked,
+    events.RetryAsked: retry_asked,
     events.NodeJoined: nodes.joined,
     events.NodeLeft: nodes.left,
     events.NodeHealthChanged: nodes.health,

@@ -1,4 +1,4 @@
-"""Restores the engine's state after a restart.
+"""Restores the engine's state after a restart, and a finished workload whose failed tasks are to run again.
 
 Tasks hold the same nodes and rows as before, retries stay used up, round-robin profiles continue where they were, and
 nodes keep their outcome statistics. Commands that were not executed are in the outbox: the control loop sends them
@@ -6,10 +6,12 @@ again, not the engine.
 """
 
 import json
-from heapq import heapify
+from dataclasses import replace
+from heapq import heapify, heappush
 
 from dovetail.cluster.placements import Placement
 from dovetail.engine.events.workloads import set_timers
+from dovetail.engine.lifecycle.task_lifecycle import await_promotion, regroup, requeue
 from dovetail.engine.recovery.problem import missing
 from dovetail.engine.reservations import reservations
 from dovetail.engine.state.engine_state import EngineState
@@ -17,12 +19,17 @@ from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Work
+from dovetail.model.command import Command
+from dovetail.model.event import RetryAsked
 from dovetail.model.record import NodeRecord, RestoredWorkload, Snapshot, TaskRecord
 from dovetail.model.requests.terms import Terms
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.selection import Effect
 from dovetail.model.workloads.workload import Condition, Priority
 from dovetail.queueing.tree import UnknownQueue
+
+#: Why a task is pending that a user asked for again.
+RETRIED = "retried"
 
 
 def restore(state: EngineState, snapshot: Snapshot) -> None:
@@ -124,6 +131,49 @@ def _restore_work(
     used_up_s = 0.0 if promotion is None else promotions * promotion.after
     set_timers(state, work, restored.submitted_at + used_up_s)
     state.admit(work)
+
+
+def retry_asked(state: EngineState, event: RetryAsked, now: float) -> list[Command]:
+    """Failed tasks are pending again, with all their retries. Of a finished workload also those that were stopped
+    because others failed."""
+    work = state.work.get(event.workload)
+    if work is None:
+        if event.finished is not None:
+            _revive(state, event.finished, event.reason, now)
+        return []
+    if work.cancelled or work.terminal_reason:
+        return []
+    for replica, live in work.tasks.items():
+        if live.state is TaskState.FAILED:
+            work.done -= 1
+            work.move(live, TaskState.PENDING, RETRIED, event.reason)
+            work.tasks[replica] = LiveTask(attempt=live.attempt, reason=RETRIED, message=event.reason)
+            heappush(work.waiting, replica)
+            state.changes.touch_task(TaskId(work.id, replica))
+    work.reason, work.message = RETRIED, event.reason
+    await_promotion(state, work, now)
+    if work.group is not None:
+        regroup(state, work.group)
+    requeue(state, work)
+    return []
+
+
+def _revive(state: EngineState, finished: RestoredWorkload, reason: str, now: float) -> None:
+    """A workload that has ended lives again. It waits since now."""
+    if (finished.namespace, finished.name) in state.cluster.placements.directory:
+        return
+    again = [task.task for task in finished.tasks if task.state is not TaskState.SUCCEEDED]
+    tasks = [task if task.state is TaskState.SUCCEEDED else _pending_again(task, reason) for task in finished.tasks]
+    record = replace(finished.record, reason=RETRIED, message=reason)
+    restored = replace(finished, submitted_at=now, record=record, tasks=tasks)
+    _restore_work(state, restored, Terms.from_json(finished.shape_json), [])
+    state.ended.pop((finished.namespace, finished.name), None)
+    for task in again:
+        state.changes.touch_task(task)
+
+
+def _pending_again(task: TaskRecord, reason: str) -> TaskRecord:
+    return TaskRecord(task.task, TaskState.PENDING, task.attempt, reason=RETRIED, message=reason)
 
 
 def _queue(state: EngineState, terms: Terms, namespace: str) -> int:

@@ -6,6 +6,7 @@ from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
+from dovetail.model.record import RestoredWorkload
 from dovetail.model.requests.terms import Terms
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Amounts
@@ -55,6 +56,16 @@ class Nominated(Event):
 class CancelAsked(Event):
     workload: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAsked(Event):
+    """A user wants the failed tasks of a workload to run again. `finished`: the workload as it ended, if it has ended.
+    Ignored where another workload has its name now."""
+
+    workload: int
+    reason: str
+    finished: RestoredWorkload | None = None
 
 
 @dataclass(frozen=True, slots=True)

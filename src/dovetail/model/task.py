@@ -53,6 +53,8 @@ MOVES: dict[tuple[TaskState, TaskState], str] = {
     (TaskState.RUNNING, TaskState.FAILED): "it failed and has no retries left",
     (TaskState.RUNNING, TaskState.PENDING): "it failed and is retried, or its node left",
     (TaskState.RUNNING, TaskState.STOPPING): "cancelled or evicted",
+    (TaskState.FAILED, TaskState.PENDING): "a user asked for it again",
+    (TaskState.CANCELLED, TaskState.PENDING): "it was stopped because others failed, and a user asked for them again",
     (TaskState.STOPPING, TaskState.CANCELLED): "stopped as asked",
     (TaskState.STOPPING, TaskState.PENDING): "evicted; waits for another node",
     (TaskState.STOPPING, TaskState.RUNNING): "migrated live; it continues on another node",

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dovetail.api.protocol.encoded_slashes import DECODED_PATH
 from dovetail.api.protocol.openapi import description_of
 from dovetail.api.protocol.replies import json_bytes
-from dovetail.control.errors import Conflict, NotFound, Unavailable
+from dovetail.control.errors import Conflict, NotFound, NotSupported, Unavailable
 from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
 from dovetail.model.text.location import Location
 from dovetail.model.text.wording import wording
@@ -49,6 +49,7 @@ _SLUGS = {
     415: ("unsupported-media-type", "The body is in a format that is not read here"),
     422: ("invalid", "What was sent cannot be used"),
     500: ("internal", "Something went wrong on the server"),
+    501: ("not-supported", "The backend cannot do that"),
     503: ("unavailable", "Not now"),
 }
 
@@ -96,6 +97,8 @@ def problem_of(error: Exception) -> HttpProblem:
             return HttpProblem(404, str(error))
         case Conflict():
             return HttpProblem(409, str(error))
+        case NotSupported():
+            return HttpProblem(501, str(error))
         case Unavailable():
             return HttpProblem(503, str(error), headers={"Retry-After": str(RETRY_AFTER_S)})
         case StoreError():
@@ -123,7 +126,7 @@ def install(app: FastAPI) -> None:
         return answer_of(problem, path, request.state.request_id)
 
     for kind in (
-        *(HttpProblem, Invalid, NotFound, Conflict, Unavailable, StoreError),
+        *(HttpProblem, Invalid, NotFound, Conflict, NotSupported, Unavailable, StoreError),
         *(RequestValidationError, HTTPException),
     ):
         app.add_exception_handler(kind, answer)

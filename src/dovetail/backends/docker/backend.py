@@ -7,12 +7,13 @@ whether the container started.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
 from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.container import Identity, refuse_what_cannot_run
+from dovetail.backends.docker.engine_api import DockerApiError
 from dovetail.backends.docker.host import Host
 from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.settings import DockerSettings
@@ -24,12 +25,12 @@ _log = logging.getLogger(__name__)
 
 
 class DockerBackend:
-    """Implements `dovetail.backends.contract.Backend`."""
+    """Implements `Backend` and `ExecutingBackend` of `dovetail.backends.contract`."""
 
     def __init__(self, name: str, settings: DockerSettings, folder: Path) -> None:
         self.name = name
         self.capabilities = Capabilities(
-            containers=True, gpus=True, logs=True, observes=True, stale_for_s=settings.look_interval_s
+            containers=True, gpus=True, logs=True, observes=True, executes=True, stale_for_s=settings.look_interval_s
         )
         self._settings = settings
         self._journal = Journal(folder)
@@ -129,6 +130,24 @@ class DockerBackend:
             return await host.logs(record, max(0, offset), max(1, limit))
         except DockerUnreachable as error:
             raise TimeoutError(str(error)) from error
+
+    async def execute(self, key: str, command: Sequence[str], stdin: bytes) -> AsyncGenerator[bytes | int]:
+        """The engine cannot end such a command: it ends by itself, or with its container."""
+        if stdin:
+            raise Refusal("the Docker backend passes no input to a command; put it into the command")
+        record = await self._journal.get(key)
+        host = None if record is None else self._hosts.get(record.node or "")
+        if record is None or host is None or record.state is State.ENDED:
+            raise KeyError(key)
+        if not host.online:
+            raise TimeoutError(f"host {host.name} is offline: {host.trouble}")
+        try:
+            async for block in host.execute(record, command):
+                yield block
+        except DockerUnreachable as error:
+            raise TimeoutError(str(error)) from error
+        except DockerApiError as error:
+            raise Refusal(f"the engine of {host.name} refused: {error}") from error
 
     async def close(self) -> None:
         for task in self._tasks:

@@ -92,6 +92,15 @@ class EngineApi:
         async for block in unframed(self._stream("GET", f"/containers/{name}/logs", params, silence_s=None)):
             yield block
 
+    async def execute(self, name: str, command: Sequence[str]) -> AsyncGenerator[bytes | int]:
+        """Run a command in a running container: what it writes, and last its exit code."""
+        body: Json = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
+        made = self._decoded(await self._call("POST", f"/containers/{name}/exec", body=body))
+        path, started = f"/exec/{made['Id']}", {"Detach": False, "Tty": False}
+        async for block in unframed(self._stream("POST", f"{path}/start", {}, silence_s=None, body=started)):
+            yield block
+        yield int(self._decoded(await self._call("GET", f"{path}/json"))["ExitCode"])
+
     # --- the engine ------------------------------------------------------------------------------------------
 
     async def events(self, since: float, filters: dict[str, list[str]]) -> AsyncIterator[Json]:
@@ -157,12 +166,15 @@ class EngineApi:
         *,
         silence_s: float | None,
         headers: dict[str, str] | None = None,
+        body: Json | None = None,
     ) -> AsyncIterator[bytes]:
         client = await self._open()
         timeout = httpx.Timeout(self._answer_within_s, read=silence_s)
         url = self._prefix + path
         try:
-            async with client.stream(method, url, params=params, headers=headers, timeout=timeout) as response:
+            async with client.stream(
+                method, url, params=params, headers=headers, json=body, timeout=timeout
+            ) as response:
                 if response.is_error:
                     await response.aread()
                     raise _api_error(response)

@@ -9,7 +9,7 @@ again.
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -129,6 +129,9 @@ class Host:
         return replace(chunk, ended=seen is None or seen.stage is Stage.EXITED)
 
     # --- how the host is -------------------------------------------------------------------------------------
+
+    def execute(self, record: Record, command: Sequence[str]) -> AsyncGenerator[bytes | int]:
+        return self._api.execute(self._identity.name(record.key), command)
 
     async def _connect(self) -> None:
         await self._api.greet()

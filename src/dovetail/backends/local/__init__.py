@@ -11,7 +11,7 @@ The truth about an attempt is its run folder, never the memory of a process:
                    stop          a reason: somebody wants it to end
                    result.json   how it ended
                    output.log    what the command printed; supervisor.log: what went wrong around it
-                   work/         where it runs unless the workload says otherwise
+                   work/         where it runs if neither the workload nor its submitter named a directory
 
 Where a service manager starts the control plane, it must end only the main process on a restart (systemd:
 `KillMode=process`), or the attempts end with it and are reported as lost.

@@ -9,11 +9,12 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
 from dovetail.backends.local.enforcement import Enforcement, find_enforcement
+from dovetail.backends.local.execution import execute_in
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.machine import measure_capacity, measure_labels, measure_use
 from dovetail.backends.local.order import refuse_what_cannot_run, write_order
@@ -30,9 +31,9 @@ _log = logging.getLogger(__name__)
 
 
 class LocalBackend:
-    """Implements `dovetail.backends.contract.Backend`."""
+    """Implements `Backend` and `ExecutingBackend` of `dovetail.backends.contract`."""
 
-    capabilities = Capabilities(processes=True, gpus=True, logs=True, observes=True)
+    capabilities = Capabilities(processes=True, gpus=True, logs=True, observes=True, executes=True)
 
     def __init__(self, name: str, settings: LocalSettings, folder: Path) -> None:
         self.name = name
@@ -100,6 +101,13 @@ class LocalBackend:
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         return await asyncio.to_thread(LocalRunFolder.read_output, self._folder, key, offset, limit)
+
+    async def execute(self, key: str, command: Sequence[str], stdin: bytes) -> AsyncGenerator[bytes | int]:
+        run = LocalRunFolder(self._folder, key)
+        if (await asyncio.to_thread(run.look)).phase is not RunPhase.RUNNING:
+            raise KeyError(key)
+        async for block in execute_in(run.path, command, stdin):
+            yield block
 
     async def close(self) -> None:
         for task in self._tasks:

@@ -32,13 +32,24 @@ def write_order(
     grace_s = usual_grace_s if spec.disruption.grace is None else spec.disruption.grace
     pairs = [("arg", argument) for argument in spec.run.command]
     pairs += [("env", f"{name}={value}") for name, value in _environment(assignment, devices).items()]
-    pairs += [("workdir", str(run / WORK / (spec.run.workdir or ""))), ("grace_s", repr(float(grace_s)))]
+    pairs += [*_workdir(assignment, run / WORK), ("grace_s", repr(float(grace_s)))]
     if spec.deadline.run_for is not None:
         pairs += [
             ("run_for_s", repr(float(spec.deadline.run_for))),
             ("run_for", format_duration(spec.deadline.run_for)),
         ]
     return pack(pairs + enforcement.orders(assignment.key, spec.limits))
+
+
+def _workdir(assignment: Assignment, own: Path) -> list[tuple[str, str]]:
+    """Where it runs: where the workload says, else where it was submitted if this machine has that, else `own`."""
+    given = assignment.spec.run
+    if given.workdir is not None or given.submit_dir is None:
+        return [("workdir", str(own / (given.workdir or "")))]
+    if os.path.isdir(given.submit_dir) and os.access(given.submit_dir, os.X_OK):  # noqa: PTH112 - never raises
+        return [("workdir", given.submit_dir)]
+    words = f"dovetail: {given.submit_dir}, where it was submitted, is not on {assignment.node}; it runs in {own}"
+    return [("workdir", str(own)), ("note", words)]
 
 
 def _environment(assignment: Assignment, devices: Sequence[Device]) -> dict[str, str]:

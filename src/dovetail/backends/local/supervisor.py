@@ -301,6 +301,8 @@ def _carry_out(run: str, order: Fields) -> tuple[Outcome, dict[str, object]]:
         return (UNUSABLE_EXIT, f"its limits could not be applied, so it was not started: {error}"), {}
     os.makedirs(f"{run}/{WORK}", exist_ok=True)
     output = os.open(f"{run}/{OUTPUT}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for note in order.get("note", []):
+        os.write(output, f"{note}\n".encode("utf-8", "surrogateescape"))
     gate, fault = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:

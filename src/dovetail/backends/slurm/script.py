@@ -13,10 +13,12 @@ import re
 import shlex
 from pathlib import Path
 
-from dovetail.backends.contract import Assignment
+from dovetail.backends.contract import ARRAY_INDEX, Assignment
 from dovetail.backends.slurm.naming import REPLICA, shared_key
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import NOT_TO_START_EXIT, TIME_LIMIT_EXIT, UNUSABLE_EXIT, How
+from dovetail.model.workloads.array_indices import ArrayIndices, parse_array
+from dovetail.model.workloads.workload import Run
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -45,7 +47,7 @@ finish() {{
 
 {exports}
 export HOME="${{HOME:-$(echo ~)}}"
-cd "$dovetail_run/work" && cd -- {workdir} || finish {unusable} {ended}
+cd "$dovetail_run/work" && {enter} || finish {unusable} {ended}
 
 # A process group of its own. What bash itself says of jobs that end or are killed is not the command's output.
 # The guard holds one end of a pipe, this script the other: when that is closed, the command has ended. That cannot be
@@ -112,7 +114,7 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
         unusable=UNUSABLE_EXIT,
         not_to_start=NOT_TO_START_EXIT,
         exports="\n".join(_exports(assignment, settings, in_array)),
-        workdir=quoted(spec.run.workdir or "."),
+        enter=_enter(spec.run),
         command=" ".join(map(quoted, spec.run.command)),
         notice_s=f"{settings.notice_s:g}",
         shorten=_SHORTEN.format(run_for_s=run_for_s, notice_s=math.ceil(settings.notice_s)) if timed else ":",
@@ -123,6 +125,14 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
         stopped=How.STOPPED,
         timeout=How.TIMEOUT,
     )
+
+
+def _enter(run: Run) -> str:
+    """Go to the workload's directory, or to the one it was submitted from if this node has that."""
+    if run.workdir is not None or run.submit_dir is None:
+        return f"cd -- {quoted(run.workdir or '.')}"
+    missing = quoted(f"dovetail: {run.submit_dir}, where it was submitted, is not on this node; it runs in ")
+    return f'{{ cd -- {quoted(run.submit_dir)} 2> /dev/null || echo {missing}"$PWD" >&2; }}'
 
 
 def _run_folder(assignment: Assignment, run: Path, in_array: bool) -> str:
@@ -138,7 +148,17 @@ def _exports(assignment: Assignment, settings: SlurmSettings, in_array: bool) ->
     if in_array:
         task = assignment.task
         words |= {"DOVETAIL_TASK": f'{task.workload}."$dovetail_element"', "DOVETAIL_REPLICA": '"$dovetail_element"'}
+        if assignment.spec.array is not None:
+            words[ARRAY_INDEX] = _index_of_element(parse_array(assignment.spec.array))
     return [f"export {name}={word}" for name, word in words.items()]
+
+
+def _index_of_element(array: ArrayIndices) -> str:
+    """A word of bash: the index of the replica in `$dovetail_element`."""
+    if len(array.ranges) == 1:
+        return f"$(( {array.ranges[0].start} + {array.ranges[0].step} * dovetail_element ))"
+    indices = " ".join(str(index) for one in array.ranges for index in one)
+    return f'$(dovetail_indices=({indices}); echo "${{dovetail_indices[dovetail_element]}}")'
 
 
 def quoted(text: str) -> str:

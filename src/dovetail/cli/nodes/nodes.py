@@ -6,25 +6,58 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from dovetail.cli import render
+from dovetail.cli.nodes.node_selector import Selector, in_state, read_selector
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import Files, read_all
-from dovetail.cli.terminal.output import Format, Output, draw, show
+from dovetail.cli.terminal.output import Format, Output, draw, say, show
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import NodeName, Url, connect
+from dovetail.model.text.listing import count
 
 if TYPE_CHECKING:
     from dovetail.responses.combined import NodeWithTasks
+    from dovetail.responses.nodes import NodeRow
+
+SORTED_BY = ("name", "tasks", "load", "cpu", "memory", "gpu", "disk")
 
 command = default_group("List nodes (`nodes`), show one (`nodes NAME`), register or change one.")
 
 
 @command.action("list")
-def list_nodes(output: Output = Format.TABLE, url: Url = None) -> None:
-    """All nodes with bars of use. This is what `dovetail nodes` does."""
+def list_nodes(
+    selector: Selector = None,
+    state: Annotated[
+        str | None, Option(metavar="STATE", help="online, offline, cordoned, drained, quarantined.")
+    ] = None,
+    sort: Annotated[
+        str, Option(metavar="COLUMN", help="name, tasks, load, cpu, memory, gpu or disk; most used first.")
+    ] = "name",
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Nodes with bars of use. This is what `dovetail nodes` does."""
+    matches = read_selector(selector) if selector else None
     with connect(url) as client:
-        nodes = client.nodes()
+        found = client.nodes()
+    nodes = _sorted([row for row in in_state(found, state) if matches is None or matches(row["labels"])], sort)
+    if found and not nodes and not output.is_data:
+        say(f"none of {count(len(found), 'node')} is like that")
+        return
     show(nodes, output, lambda wide: render.nodes.node_list(nodes, wide))
+
+
+def _sorted(rows: "list[NodeRow]", column: str) -> "list[NodeRow]":
+    """By name, or by use with the most used first."""
+    if column not in SORTED_BY:
+        raise Failure(f"--sort {column}: write one of {', '.join(SORTED_BY)}", ExitCode.USAGE)
+
+    def use(row: "NodeRow") -> float:
+        if column in ("tasks", "load"):
+            return -row["tasks"] if column == "tasks" else -row["load"]
+        return -row["resources"][column]["share"] if column in row["resources"] else 1.0
+
+    return sorted(rows, key=lambda row: (0.0 if column == "name" else use(row), row["name"]))
 
 
 @command.action("show")

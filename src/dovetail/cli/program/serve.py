@@ -56,7 +56,7 @@ def announce(plane: "ControlPlane", url: str) -> None:
     from dovetail import __version__
 
     lines = [f"Dovetail {__version__} listens on {url}"]
-    if plane.settings.listen.host not in ("127.0.0.1", "::1", "localhost"):
+    if not plane.settings.listen.is_loopback:
         lines.append("  anyone who can reach this address can run commands here: there is no authentication")
     lines.append(f"  data   {plane.settings.folder}")
     lines.append(f"  nodes  {_nodes(plane)}")

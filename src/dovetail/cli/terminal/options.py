@@ -11,7 +11,7 @@ Note = Annotated[str, Option("--note", metavar="TEXT", help="Why, for the histor
 Cpu = Annotated[str | None, Option(metavar="CORES", help="Cores, such as 2, 0.5 or 500m.")]
 Memory = Annotated[str | None, Option(metavar="BYTES", help="Memory, such as 512MiB or 64GiB.")]
 Disk = Annotated[str | None, Option(metavar="BYTES", help="Disk, such as 10GiB.")]
-Gpu = Annotated[str | None, Option(metavar="N", help="Whole GPUs, or a share of one such as 0.25.")]
+Gpu = Annotated[str | None, Option("--gpu", "--gpus", metavar="N", help="Whole GPUs, or a share of one such as 0.25.")]
 
 
 def login() -> str:

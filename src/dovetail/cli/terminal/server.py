@@ -33,11 +33,11 @@ def check_name(value: str | list[str] | None) -> str | list[str] | None:
 
 
 _WORKLOAD = "The workload: [NAMESPACE/]NAME[.REPLICA], or its id."
-_WORKLOADS = "Workloads or groups: [NAMESPACE/]NAME, or ids."
+WORKLOADS_HELP = "Workloads or groups: [NAMESPACE/]NAME, or ids."
 
 WorkloadName = Annotated[str, Argument(metavar="WORKLOAD", callback=check_name, help=_WORKLOAD)]
 NodeName = Annotated[str, Argument(metavar="NODE", callback=check_name, help="The node.")]
-Names = Annotated[list[str], Argument(metavar="WORKLOAD", callback=check_name, help=_WORKLOADS)]
+Names = Annotated[list[str], Argument(metavar="WORKLOAD", callback=check_name, help=WORKLOADS_HELP)]
 Namespace = Annotated[
     str | None,
     Option("--namespace", "-n", metavar="NAMESPACE", help="Where to look; else in default, then everywhere."),

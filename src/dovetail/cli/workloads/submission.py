@@ -5,6 +5,7 @@ know, such as its profiles, is mapped to file and line too (`located`). What to 
 commands.
 """
 
+import os
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -12,9 +13,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from dovetail.cli.terminal.files import COMMAND_LINE, field_path, located, read_each
+from dovetail.cli.terminal.options import login
 
 if TYPE_CHECKING:
     from dovetail.model.text.complaint import Complaint
@@ -26,11 +28,17 @@ T = TypeVar("T")
 
 
 class WorkToSubmit:
-    """Work as it was written: files with their texts, or the fields that options gave."""
+    """Work as it was written: files with their texts, or the fields that options in `source` gave."""
 
-    def __init__(self, texts: dict[str, bytes] | None = None, fields: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        texts: dict[str, bytes] | None = None,
+        fields: dict[str, Any] | None = None,
+        source: str = COMMAND_LINE,
+    ) -> None:
         self.texts = texts or {}
         self._fields = fields
+        self._source = source
 
     @cached_property
     def workloads(self) -> "list[Workload]":
@@ -39,7 +47,7 @@ class WorkToSubmit:
             return _checked(self.texts)
         from dovetail.model.workloads.reading import workloads_of_data
 
-        return workloads_of_data(self._fields, COMMAND_LINE)
+        return workloads_of_data(self._fields, self._source)
 
     def send(self, call: "Callable[[Any], T]") -> T:
         """What `call` returns for the work. It is sent as it was written, and checked here only if the server complains
@@ -85,7 +93,7 @@ class WorkToSubmit:
                 if isinstance(document.data, dict) and document.data.get("name") == name:
                     line = document.line_of(field_path(complaint.field))
                     return replace(complaint, source=source, line=line)
-        return complaint if self.texts else replace(complaint, source=COMMAND_LINE)
+        return complaint if self.texts else replace(complaint, source=self._source)
 
 
 def read_submission(sources: Sequence[str]) -> WorkToSubmit:
@@ -96,6 +104,9 @@ def read_submission(sources: Sequence[str]) -> WorkToSubmit:
     unreadable: list[Complaint] = []
     read = read_each(sources, lambda text, _source: [text], unreadable)
     work = WorkToSubmit({source: text for source, texts in read for text in texts})
+    for source, text in work.texts.items():
+        if text.startswith(b"#!"):
+            unreadable.append(Complaint(source, 1, "", f"is a script; leave out -f: dovetail submit {source}"))
     if unreadable:
         raise Invalid([*unreadable, *_mistakes_in(work)])
     return work
@@ -136,9 +147,24 @@ def _checked(texts: "dict[str, bytes]") -> "list[Workload]":
     return found
 
 
-def described(fields: dict[str, Any]) -> WorkToSubmit:
+def described(fields: dict[str, Any], source: str = COMMAND_LINE) -> WorkToSubmit:
     """One workload from options; those that were not given are left to the defaults."""
-    return WorkToSubmit(fields=_without_nothing(fields))
+    return WorkToSubmit(fields=_without_nothing(fields), source=source)
+
+
+class CallerFields(TypedDict):
+    user: str | None
+    submit_dir: str | None
+
+
+def caller() -> CallerFields:
+    """Who submits, and from where: for workloads that do not say otherwise (`Client.submit`)."""
+    folder: str | None
+    try:
+        folder = str(Path.cwd())
+    except FileNotFoundError:  # it was removed meanwhile
+        folder = None
+    return {"user": os.environ.get("USER") or login() or None, "submit_dir": folder}
 
 
 def _without_nothing(fields: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,11 @@ class Listen(Strict):
     host: Annotated[str, Field(min_length=1, max_length=253)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
 
+    @property
+    def is_loopback(self) -> bool:
+        """Only programs of this machine can reach it."""
+        return self.host in ("127.0.0.1", "::1", "localhost")
+
 
 class RequestLimits(Strict):
     max_body: Bytes = 8 * 2**20

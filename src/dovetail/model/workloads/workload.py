@@ -2,7 +2,7 @@
 
 import re
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
@@ -11,12 +11,14 @@ from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import MAX_NAME, AtField, Name, Strict, check_name, shared, shown
 from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread, Traffic
 from dovetail.model.workloads.arrangement import Arrangement
+from dovetail.model.workloads.array_indices import ArrayText, parse_array
 from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
 from dovetail.model.workloads.roles import MAX_ROLES, Role
 from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration, as_text
 
 DEFAULT_NAMESPACE = "default"
 MAX_LIST = 1000
+MAX_PATH = 4096
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 
 
@@ -140,20 +142,22 @@ class Volume(Strict):
 
 
 class Run(Strict):
-    """What to execute. Volumes need an image, and a backend that runs containers."""
+    """What to execute. Volumes need an image, and a backend that runs containers. `submit_dir`: the directory of the
+    caller; commands without `workdir` run there, where the machine has it."""
 
     command: Annotated[list[Word], Field(max_length=MAX_LIST)] = shared([])
     image: Annotated[Printable, Field(min_length=1, max_length=500)] | None = None
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word] = shared({})
-    workdir: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    workdir: Annotated[str, Field(min_length=1, max_length=MAX_PATH)] | None = None
+    submit_dir: Annotated[str, Field(max_length=MAX_PATH, pattern="^/")] | None = None
     volumes: Annotated[list[Volume], Field(max_length=100)] = shared([])
     simulate: SimulatedRun | None = None
 
     @model_validator(mode="after")
     def _check_no_nul(self) -> Self:
-        for text in (*self.command, *self.env.values(), self.workdir or ""):
+        for text in (*self.command, *self.env.values(), self.workdir or "", self.submit_dir or ""):
             if "\0" in text:
-                raise ValueError("command, env and workdir cannot hold a NUL character")
+                raise ValueError("command, env and directories cannot hold a NUL character")
         return self
 
     @model_validator(mode="after")
@@ -184,7 +188,8 @@ class RunRole(Role):
 
 
 class Workload(Strict):
-    """`replicas` identical tasks and everything the scheduler needs to know about them."""
+    """`replicas` identical tasks and everything the scheduler needs to know about them. `array`: an index for each
+    task, such as `1-10`; `%2` after it is short for `concurrency: 2`."""
 
     name: Name
     kind: WorkloadKind = WorkloadKind.JOB
@@ -194,6 +199,7 @@ class Workload(Strict):
     service: Name | None = None
     priority: Priority = Priority.MEDIUM
     replicas: Annotated[Count, Field(ge=1)] = 1
+    array: ArrayText | None = None
     resources: ResourceRequest = shared(ResourceRequest())
     limits: Limits = shared(Limits())
     node_selector: Labels = shared({})
@@ -218,6 +224,30 @@ class Workload(Strict):
     disruption: Disruption = shared(Disruption())
     retries: Annotated[Count, Field(le=100)] = 0
     run: Run = shared(Run())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _size_of_array(cls, data: Any) -> Any:
+        """An array says how many tasks there are, and how many run at once."""
+        if not isinstance(data, dict) or data.get("array") is None:
+            return data
+        try:
+            array = parse_array(str(as_text(data["array"])))
+        except ValueError:
+            return data  # the field itself complains
+        return {"replicas": array.size, **({"concurrency": array.concurrency} if array.concurrency else {}), **data}
+
+    @model_validator(mode="after")
+    def _check_array(self) -> Self:
+        if self.array is not None:
+            array = parse_array(self.array)
+            if self.roles:
+                raise AtField(("array",), "does not go with roles; give each role its replicas")
+            if self.replicas != array.size:
+                raise AtField(("replicas",), f"is {self.replicas}, but array has {array.size} indices; leave it out")
+            if array.concurrency is not None and self.concurrency != array.concurrency:
+                raise AtField(("concurrency",), f"is not what array says after %: {array.concurrency}; leave one out")
+        return self
 
     @model_validator(mode="after")
     def _check_limits_of_tasks(self) -> Self:

@@ -10,7 +10,7 @@ from tests.contract.backends.running import run_to_end
 from tests.servers.docker import IMAGE, DockerServer, busybox_root
 
 from dovetail.backends import retention
-from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.contract import Assignment, ExecutingBackend, Refusal
 from dovetail.backends.docker import host
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.resources import CPU, MEMORY
@@ -85,6 +85,27 @@ def test_a_command_is_all_that_runs_and_without_one_the_image_decides(subject: S
     ):
         spec = Workload.model_validate({"name": "greeter", "run": {"image": "team/greeter:1"} | run})
         assert run_to_end(subject, spec, workload=number)[1] == wanted
+
+
+def test_a_command_runs_next_to_a_container_that_runs(subject: Subject) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            spec = shell(f"sleep {LONG_S}", run={"env": {"COLOUR": "green"}, "workdir": "/tmp"})
+            work = await running(rig, spec)
+            assert isinstance(rig.backend, ExecutingBackend)
+            said = [
+                one async for one in rig.backend.execute(work.key, ["sh", "-c", "echo $COLOUR; pwd >&2; exit 3"], b"")
+            ]
+            assert said.pop() == 3
+            assert b"".join(one for one in said if isinstance(one, bytes)) == b"green\n/tmp\n"
+            with pytest.raises(Refusal, match="passes no input"):
+                await anext(rig.backend.execute(work.key, ["cat"], b"x"))
+            await rig.backend.stop(work.key, "enough")
+            await rig.finished(work.key)
+            with pytest.raises(KeyError):
+                await anext(rig.backend.execute(work.key, ["ls"], b""))
+
+    run_async(scene)
 
 
 # --- how they end ----------------------------------------------------------------------------------------------

@@ -56,6 +56,37 @@ def output(walk: Walk) -> None:
     assert "".join(walk.client.follow_logs("wrote")) == walk.client.logs("wrote").text
 
 
+@exercises("POST /workloads/cancel")
+def cancel_a_selection(walk: Walk) -> None:
+    walk.client.submit([{"name": "sel-1"}, {"name": "sel-2"}, {"name": "other"}])
+    assert [row["name"] for row in walk.client.cancel_selected(match="sel-*", dry_run=True)] == ["sel-1", "sel-2"]
+    walk.client.cancel_selected(match="sel-*", reason="enough")
+    walk.client.cancel("other")
+
+
+@exercises("POST /workloads/{ref}/retry")
+def retry(walk: Walk) -> None:
+    walk.client.submit({"name": "broken", "run": {"command": ["x"], "simulate": {"run_time": "10ms", "exit_code": 3}}})
+    wait_for(lambda: walk.client.workload("broken")["state"] == "failed")
+    assert walk.client.retry("broken", reason="once more")["tasks"] == [0]
+    wait_for(lambda: walk.client.workload("broken")["state"] == "failed")
+
+
+@exercises("POST /workloads/{ref}/exec", "GET /exec/{command}/output", "DELETE /exec/{command}")
+def execute(walk: Walk) -> None:
+    walk.client.add_backend("here", {"kind": "local", "node": "this-machine"})
+    wait_for(lambda: any(row["name"] == "this-machine" for row in walk.client.nodes()))
+    walk.running("beside", backends={"allow": ["here"]}, run={"command": ["sleep", "1000"], "env": {"COLOUR": "red"}})
+    started = walk.client.execute("beside", ["sh", "-c", "cat; echo $COLOUR; exit 3"], stdin="is ")
+    assert started["node"] == "this-machine"
+    output = wait_for(lambda: one if (one := walk.client.exec_output(started["id"])).ended else None)
+    assert (output.content, output.exit_code) == (b"is red\n", 3)
+    walk.client.end_exec(started["id"])
+    walk.client.cancel("beside")
+    wait_for(lambda: walk.client.workload("beside")["state"] == "cancelled")
+    walk.client.remove_backend("here")
+
+
 # --- names ---------------------------------------------------------------------------------------------------
 
 

@@ -95,6 +95,32 @@ def test_elements_of_an_array_differ_in_their_number_alone(tmp_path: Path) -> No
         assert look.claim.job == SlurmJob(70, replica)
 
 
+@pytest.mark.parametrize(("array", "indices"), [("10-30:10", (10, 20, 30)), ("5,3,9", (5, 3, 9))])
+def test_each_element_finds_its_index(array: str, indices: tuple[int, ...], tmp_path: Path) -> None:
+    spec = Workload.model_validate(
+        {"name": "w", "array": array, "run": {"command": ["printenv", "DOVETAIL_ARRAY_INDEX"]}}
+    )
+    settings = SlurmSettings.model_validate({"env": {"PATH": os.environ["PATH"]}})
+    there = Description(Node(name="n1"), "n1", partition="all")
+    for replica, index in enumerate(indices):
+        folder = tmp_path / f"1.{replica}.1"
+        folder.mkdir()
+        work = Assignment(folder.name, TaskId(1, replica), "n1", spec)
+        element = element_of(work, job_of(work, there, settings, folder, "alone"), settings, folder, "together")
+        assert run(element, SLURM_ARRAY_JOB_ID="70", SLURM_ARRAY_TASK_ID=str(replica)) == (0, f"{index}\n")
+
+
+def test_a_command_runs_where_it_was_submitted_if_the_node_has_that(tmp_path: Path) -> None:
+    there, missing = tmp_path / "it's here", tmp_path / "not here"
+    for folder in (there, tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+    assert run(submission(tmp_path / "a", ["pwd"], run={"submit_dir": str(there)})) == (0, f"{there}\n")
+    code, printed = run(submission(tmp_path / "b", ["pwd"], run={"submit_dir": str(missing)}))
+    own = f"{tmp_path}/b/1.0.1/work"
+    words = f"dovetail: {missing}, where it was submitted, is not on this node; it runs in {own}"
+    assert (code, printed) == (0, f"{words}\n{own}\n")
+
+
 def test_variables_of_the_command_do_not_get_in_the_way_of_the_script(tmp_path: Path) -> None:
     odd = {"run": "/nowhere", "term": "1", "child": "1", "PATH": "/nowhere", "why": "1"}
     job = submission(tmp_path, ["/bin/sh", "-c", "echo $run $PATH"], run={"env": odd})

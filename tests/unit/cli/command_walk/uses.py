@@ -4,6 +4,7 @@ A new command needs a use here, or the suite fails.
 """
 
 import json
+from threading import Thread
 
 from tests.patience import wait_for
 from tests.unit.cli.command_walk.walk import CommandWalk, uses
@@ -19,6 +20,44 @@ def submit_and_cancel(walk: CommandWalk) -> None:
     assert "asked to stop" in walk.run("cancel sent --reason enough")
     wait_for(lambda: walk.client.workload("sent")["state"] == "cancelled")
     assert "enough" in walk.client.workload("sent")["message"]
+
+
+@uses("run")
+def run_and_follow(walk: CommandWalk) -> None:
+    def stop() -> None:
+        wait_for(lambda: any(row["state"] == "running" for row in walk.client.workloads(name="followed")["items"]))
+        walk.client.cancel("followed")
+
+    stopping = Thread(target=stop)
+    stopping.start()
+    walk.run("run --name followed --cpu 10m -- sleep inf", code=1)
+    stopping.join()
+    assert walk.client.workload("followed")["state"] == "cancelled"
+
+
+@uses("retry", "diff")
+def retry_and_compare(walk: CommandWalk) -> None:
+    text = "name: fails\nrun: {command: [x], simulate: {run_time: 1ms, exit_code: 3}}\n"
+    file = walk.file("fails.yaml", text)
+    walk.run(f"submit -f {file} --wait", code=1)
+    assert walk.run("retry fails") == "fails: 1 task will run again: 0\n"
+    wait_for(lambda: walk.client.workload("fails")["finished_at"])
+    assert walk.client.tasks("fails")[0]["attempt"] == 2
+    assert walk.run(f"diff -f {file}") == ""
+    file.write_text(f"{text}priority: high\n")
+    assert "+priority: high" in walk.run(f"diff -f {file}", code=1)
+
+
+@uses("exec")
+def next_to_a_task(walk: CommandWalk) -> None:
+    walk.client.add_backend("beside", {"kind": "local", "node": "beside-node"})
+    wait_for(lambda: any(row["name"] == "beside-node" for row in walk.client.nodes()))
+    walk.running("entered", backends={"allow": ["beside"]}, run={"command": ["sleep", "1000"], "env": {"A": "b"}})
+    said = walk.run("exec entered.0 -- sh -c 'echo $A; exit 3'", code=3)
+    assert said.endswith("b\n")  # after the log of the server, which runs in this process
+    walk.client.cancel("entered")
+    wait_for(lambda: walk.client.workload("entered")["finished_at"])
+    walk.client.remove_backend("beside")
 
 
 @uses("get", "describe", "explain", "why-not")

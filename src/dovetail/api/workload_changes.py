@@ -1,0 +1,135 @@
+"""Routes for workloads after they were submitted: cancel a selection, retry, run a command next to a task."""
+
+from typing import Annotated, cast
+from urllib.parse import quote
+
+from fastapi import Query, Request
+from pydantic import Field
+
+from dovetail.api.protocol.body import MAX_ID, Namespace, Reason, model_in, plane_of
+from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.problems import HttpProblem
+from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json, NoContent, PlainText
+from dovetail.control.errors import NotFound
+from dovetail.control.services.workload_changes import WorkloadSelection
+from dovetail.control.services.workload_names import typed
+from dovetail.model.task import TaskId, WorkloadState
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.strict import Strict
+from dovetail.model.workloads.workload import Word
+from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand
+from dovetail.responses.workloads import AcceptedWorkload
+
+router = Routes(tags=["workloads"])
+
+_Text = Annotated[str, Field(min_length=1, max_length=300)]
+
+
+class Cancellation(Strict):
+    """Which workloads: those of `ids`, or those for which everything that is given holds. `match` is a pattern of names
+    such as `train-*`; `queue` stands for the queues below it as well. `dry_run` only says which."""
+
+    ids: Annotated[list[Annotated[int, Field(ge=0, le=MAX_ID)]], Field(max_length=100_000)] | None = None
+    namespace: _Text | None = None
+    match: _Text | None = None
+    user: _Text | None = None
+    state: WorkloadState | None = None
+    queue: _Text | None = None
+    reason: Reason = "cancelled by a user"
+    dry_run: bool = False
+
+
+class ExecWish(Strict):
+    """`stdin`: what the command reads; nothing if left out."""
+
+    command: Annotated[list[Word], Field(min_length=1, max_length=1000)]
+    stdin: Annotated[str, Field(max_length=1024 * 1024)] = ""
+
+
+class RetryWish(Strict):
+    reason: Reason = "asked to run again"
+
+
+@router.post("/workloads/cancel", openapi_extra=takes(Cancellation))
+async def cancel_selected(request: Request) -> AcceptedJson[CancelledWorkloads] | Json[CancelledWorkloads]:
+    """Cancel all unfinished workloads of a selection (202), or only say which they are (200)."""
+    wanted, plane = await model_in(request, Cancellation), plane_of(request)
+    selection = WorkloadSelection(wanted.namespace, wanted.match, wanted.user, wanted.state, wanted.queue)
+    if wanted.ids is None and selection == WorkloadSelection(wanted.namespace):
+        words = "say which: ids, match, user, state or queue; match '*' means all"
+        raise Invalid([Complaint("request", None, "", words)])
+    found = await plane.changes.selected(selection)
+    if wanted.ids is not None:
+        named = set(wanted.ids)
+        found = [row for row in found if row["id"] in named]
+    if not wanted.dry_run:
+        asked = set(await plane.changes.cancel([row["id"] for row in found], wanted.reason))
+        found = [row for row in found if row["id"] in asked]
+    fields = AcceptedWorkload.__annotations__
+    items = cast("list[AcceptedWorkload]", [{name: row[name] for name in fields} for row in found])
+    answer: CancelledWorkloads = {"workloads": items}
+    return Json(answer) if wanted.dry_run else AcceptedJson(answer)
+
+
+@router.post("/workloads/{ref}/retry", openapi_extra=takes(RetryWish, required=False))
+async def retry(request: Request, ref: str, namespace: Namespace = None) -> AcceptedJson[RetriedWorkload]:
+    """Let its failed tasks run again, with all their retries, whether the workload has ended or not. Tasks that
+    succeeded stay as they are."""
+    wish, plane = await model_in(request, RetryWish), plane_of(request)
+    row, task = await plane.names.one(ref, namespace)
+    if task is not None:
+        words = f"one task cannot be retried alone; retry the failed tasks of the workload: {typed(row)}"
+        raise HttpProblem(409, words)
+    tasks = await plane.changes.retry(row, wish.reason)
+    return AcceptedJson({"id": row["id"], "namespace": row["namespace"], "name": row["name"], "tasks": tasks})
+
+
+@router.post("/workloads/{ref}/exec", openapi_extra=takes(ExecWish))
+async def execute(
+    request: Request,
+    ref: str,
+    namespace: Namespace = None,
+    replica: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+) -> CreatedJson[StartedCommand]:
+    """Run a command next to a running task: in its directory, with its environment and limits. The task is named as in
+    `train.3`, or by `replica`; otherwise it is the first.
+
+    Read its output under the id of the answer; it ends when nobody reads for a minute. 501: the backend cannot do this.
+    """
+    wish, plane = await model_in(request, ExecWish), plane_of(request)
+    if not plane.settings.listen.is_loopback:
+        words = "this server has no authentication and listens beyond its own machine"
+        raise HttpProblem(403, f"{words}; it runs commands next to tasks only if it listens on 127.0.0.1")
+    row, named = await plane.names.one(ref, namespace)
+    replica = replica if replica is not None else named or 0
+    if replica >= row["replicas"]:
+        raise NotFound(f"workload {row['namespace']}/{row['name']} has no replica {replica}; it has {row['replicas']}")
+    id_, held = plane.commands.start(TaskId(row["id"], replica), wish.command, wish.stdin.encode())
+    return CreatedJson({"id": id_, "task": str(held.task), "node": held.node})
+
+
+@router.get("/exec/{command}/output")
+async def exec_output(
+    request: Request,
+    command: str,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+) -> PlainText:
+    """What the command wrote from a byte offset on; what is before it is dropped. Waits a few seconds for something.
+
+    The headers X-Next-Offset, X-Ended, X-Exit-Code and X-Error say where to go on, whether it has ended, and how.
+    """
+    piece = await plane_of(request).commands.read(command, offset)
+    ended = piece.exit_code is not None or bool(piece.error)
+    headers = {"X-Next-Offset": str(piece.next_offset), "X-Ended": "true" if ended else "false"}
+    if piece.exit_code is not None:
+        headers["X-Exit-Code"] = str(piece.exit_code)
+    if piece.error:
+        headers["X-Error"] = quote(piece.error)
+    return PlainText(piece.content, headers=headers)
+
+
+@router.delete("/exec/{command}")
+async def end_exec(request: Request, command: str) -> NoContent:
+    """End the command, where its backend can do that, and forget its output."""
+    await plane_of(request).commands.end(command)
+    return NoContent()

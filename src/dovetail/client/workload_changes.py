@@ -1,0 +1,94 @@
+"""Client methods for workloads after they were submitted: cancel a selection, retry, run a command next to a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
+from urllib.parse import unquote
+
+from dovetail.client.transport import API, Transport, segment
+from dovetail.client.workloads import workload_path
+
+if TYPE_CHECKING:
+    from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand
+    from dovetail.responses.workloads import AcceptedWorkload
+
+
+class CommandOutput(NamedTuple):
+    """Output from a byte offset. `exit_code` and `error` are of a command that has ended."""
+
+    content: bytes
+    next_offset: int
+    ended: bool
+    exit_code: int | None
+    error: str
+
+
+class WorkloadChangeCalls:
+    _http: Transport
+
+    def cancel_selected(
+        self,
+        *,
+        ids: Sequence[int] | None = None,
+        namespace: str | None = None,
+        match: str | None = None,
+        user: str | None = None,
+        state: str | None = None,
+        queue: str | None = None,
+        reason: str | None = None,
+        dry_run: bool = False,
+    ) -> list[AcceptedWorkload]:
+        """Cancel the unfinished workloads for which everything that is given holds; returns them. `match` is a pattern
+        of names such as `train-*`. With `dry_run` nothing is cancelled."""
+        given = {
+            "ids": None if ids is None else list(ids),
+            "namespace": namespace,
+            "match": match,
+            "user": user,
+            "state": state,
+            "queue": queue,
+            "reason": reason,
+        }
+        body = {name: value for name, value in given.items() if value is not None} | {"dry_run": dry_run}
+        path = f"{API}/workloads/cancel"
+        answer: CancelledWorkloads = self._http.json("POST", path, json=body, repeatable=True)
+        return answer["workloads"]
+
+    def retry(self, ref: str | int, namespace: str | None = None, *, reason: str | None = None) -> RetriedWorkload:
+        """Let its failed tasks run again."""
+        body = {} if reason is None else {"reason": reason}
+        path, params = f"{workload_path(ref)}/retry", {"namespace": namespace}
+        return cast("RetriedWorkload", self._http.json("POST", path, params=params, json=body))
+
+    def execute(
+        self,
+        ref: str | int,
+        command: Sequence[str],
+        namespace: str | None = None,
+        *,
+        replica: int | None = None,
+        stdin: str = "",
+    ) -> StartedCommand:
+        """Run a command next to a running task. Read its output with `exec_output` until it has ended."""
+        params = {"namespace": namespace, "replica": replica}
+        body = {"command": list(command), "stdin": stdin}
+        path = f"{workload_path(ref)}/exec"
+        return cast("StartedCommand", self._http.json("POST", path, params=params, json=body))
+
+    def exec_output(self, id_: str, *, offset: int = 0) -> CommandOutput:
+        """What the command wrote from a byte offset on; waits a few seconds for something."""
+        answer = self._http.ask("GET", f"{_exec(id_)}/output", params={"offset": offset})
+        headers = answer.headers
+        code = headers.get("x-exit-code")
+        ended, error = headers.get("x-ended") == "true", unquote(headers.get("x-error") or "")
+        following = int(headers.get("x-next-offset") or offset + len(answer.content))
+        return CommandOutput(answer.content, following, ended, None if code is None else int(code), error)
+
+    def end_exec(self, id_: str) -> None:
+        """End the command, where its backend can do that."""
+        self._http.ask("DELETE", _exec(id_))
+
+
+def _exec(id_: str) -> str:
+    return f"{API}/exec/{segment(id_, 'command')}"

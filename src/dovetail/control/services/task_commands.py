@@ -1,0 +1,155 @@
+"""Commands that users run next to tasks (`dovetail exec`): started on the task's backend, their output read in pieces.
+
+Guarantees: a command is ended when its reader has gone, where its backend can do that; output that nobody reads yet is
+bounded, and the command waits. A command does not outlive the control plane.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import structlog
+
+from dovetail.backends.contract import ExecutingBackend, Refusal
+from dovetail.control.backends.execution import Executor, said
+from dovetail.control.backends.roster import Backends
+from dovetail.control.errors import Conflict, NotFound, NotSupported, Unavailable
+from dovetail.engine.questions.workload_questions import HeldTask, WorkloadQuestions
+from dovetail.model.task import TaskId, TaskState
+
+MOST_COMMANDS = 100
+MOST_UNREAD_BYTES = 1024 * 1024
+LONGEST_WAIT_S = 10.0  # for something to read
+FORGOTTEN_AFTER_S = 60.0  # without a reader
+
+log = structlog.get_logger()
+
+
+class OutputPiece(NamedTuple):
+    """`exit_code` is None while it runs. `error`: why it ended without one."""
+
+    content: bytes
+    next_offset: int
+    exit_code: int | None
+    error: str
+
+
+@dataclass(slots=True, eq=False)
+class TaskCommand:
+    """A command that runs. `start`: the offset of the first byte in `unread`."""
+
+    blocks: AsyncGenerator[bytes | int]
+    executor: Executor
+    start: int = 0
+    unread: bytearray = field(default_factory=bytearray)
+    exit_code: int | None = None
+    error: str = ""
+    ended: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    was_read: asyncio.Event = field(default_factory=asyncio.Event)
+    reader_seen: asyncio.Event = field(default_factory=asyncio.Event)
+    tasks: "list[asyncio.Task[None]]" = field(default_factory=list)
+
+    async def pump(self) -> None:
+        try:
+            async for block in self.blocks:
+                if isinstance(block, int):
+                    self.exit_code = block
+                    break
+                self.unread += block
+                self.changed.set()
+                while len(self.unread) >= MOST_UNREAD_BYTES:
+                    self.was_read.clear()
+                    await self.was_read.wait()
+        except KeyError:
+            self.error = "the task does not run any more"
+        except Exception as error:  # a backend's client may raise anything
+            self.error = str(error) if isinstance(error, Refusal) else self.executor.cleaned(said(error, 0.0))
+        finally:
+            self.ended = True
+            self.changed.set()
+            await self.blocks.aclose()
+
+
+class TaskCommands:
+    def __init__(self, live: WorkloadQuestions, backends: Backends) -> None:
+        self._live, self._backends = live, backends
+        self._running: dict[str, TaskCommand] = {}
+
+    def start(self, task: TaskId, command: list[str], stdin: bytes) -> tuple[str, HeldTask]:
+        """The id under which its output is read, and where it runs. Raises Conflict for a task that does not run,
+        NotSupported if its backend cannot run commands."""
+        held = self._live.held(task)
+        if held is None or held.state is not TaskState.RUNNING:
+            raise Conflict(f"task {task} does not run now; commands run only next to running tasks")
+        executor = self._executor_of(held)
+        backend = executor.backend
+        if not (backend.capabilities.executes and isinstance(backend, ExecutingBackend)):
+            raise NotSupported(f"backend {held.backend}, which runs task {task}, cannot run commands next to its tasks")
+        if len(self._running) >= MOST_COMMANDS:
+            raise Unavailable(f"{MOST_COMMANDS} commands run already; try again when some have ended")
+        log.info("exec", task=str(task), node=held.node, command=command)
+        id_ = secrets.token_urlsafe(16)
+        made = TaskCommand(backend.execute(held.key, command, stdin), executor)
+        made.tasks = [asyncio.create_task(made.pump()), asyncio.create_task(self._forget_unread(id_, made))]
+        self._running[id_] = made
+        return id_, held
+
+    def _executor_of(self, held: HeldTask) -> Executor:
+        member = self._backends.members.get(held.backend)
+        if member is None or member.executor is None:
+            raise Unavailable(f"backend {held.backend} cannot be asked now; try again later")
+        return member.executor
+
+    async def read(self, id_: str, offset: int) -> OutputPiece:
+        """Output from this offset on; what is before it is dropped. Waits a while for something to read."""
+        command = self._find(id_)
+        command.reader_seen.set()
+        done = max(0, min(offset - command.start, len(command.unread)))
+        del command.unread[:done]
+        command.start += done
+        command.was_read.set()
+        command.changed.clear()
+        if not command.unread and not command.ended:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LONGEST_WAIT_S):
+                    await command.changed.wait()
+        content = bytes(command.unread)
+        piece = OutputPiece(content, command.start + len(content), command.exit_code, command.error)
+        return piece if command.ended else piece._replace(exit_code=None, error="")
+
+    async def end(self, id_: str) -> None:
+        """End the command and forget it."""
+        await self._drop(id_, self._find(id_))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(self._drop(id_, command) for id_, command in list(self._running.items())))
+
+    def _find(self, id_: str) -> TaskCommand:
+        found = self._running.get(id_)
+        if found is None:
+            raise NotFound("no such command runs: it ended and was read, or nobody read it for a minute")
+        return found
+
+    async def _drop(self, id_: str, command: TaskCommand) -> None:
+        self._running.pop(id_, None)
+        for task in command.tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+        await asyncio.gather(
+            *(task for task in command.tasks if task is not asyncio.current_task()), return_exceptions=True
+        )
+
+    async def _forget_unread(self, id_: str, command: TaskCommand) -> None:
+        """End it when nobody has read for a while."""
+        while True:
+            command.reader_seen.clear()
+            try:
+                async with asyncio.timeout(FORGOTTEN_AFTER_S):
+                    await command.reader_seen.wait()
+            except TimeoutError:
+                await self._drop(id_, command)
+                return

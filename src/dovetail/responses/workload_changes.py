@@ -1,0 +1,25 @@
+"""Answers of routes that change workloads after they were submitted."""
+
+from typing_extensions import TypedDict
+
+from dovetail.responses.workloads import AcceptedWorkload
+
+
+class CancelledWorkloads(TypedDict):
+    """Those that were asked to stop, or would be; oldest first."""
+
+    workloads: list[AcceptedWorkload]
+
+
+class StartedCommand(TypedDict):
+    """`id`: under which its output is read. `task` and `node`: next to what it runs, and where."""
+
+    id: str
+    task: str
+    node: str
+
+
+class RetriedWorkload(AcceptedWorkload):
+    """`tasks`: the numbers of the tasks that run again."""
+
+    tasks: list[int]

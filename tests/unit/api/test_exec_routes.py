@@ -1,0 +1,96 @@
+"""Commands next to tasks: which are refused and why, what becomes of those that nobody reads."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.patience import wait_for
+from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted
+
+from dovetail.control.services import task_commands
+
+LOCAL = {"backends": {"here": {"kind": "local", "node": "here"}}}
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with (
+        serving(settings_in(tmp_path_factory.mktemp("data"), **LOCAL)) as url,
+        httpx.Client(base_url=url + API, timeout=60, trust_env=False, verify=False) as client,
+    ):
+        submitted(client, {"name": "sleeps", "resources": {"cpu": "100m"}, "run": {"command": ["sleep", "1000"]}})
+        in_state(client, "sleeps", "running")
+        wait_for(lambda: client.get("/workloads/sleeps/tasks").json()["items"][0]["state"] == "running")
+        yield client
+        client.delete("/workloads/sleeps")
+
+
+def lives(pid: str) -> bool:
+    """Whether it runs; one that has ended and is not reaped yet does not."""
+    try:
+        return Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def started(local: httpx.Client) -> tuple[str, str]:
+    """The id of a command that sleeps, and its process."""
+    wish = {"command": ["sh", "-c", "echo $$; exec sleep 1000"]}
+    id_ = local.post("/workloads/sleeps/exec", json=wish).json()["id"]
+    return id_, local.get(f"/exec/{id_}/output").text.strip()
+
+
+def test_a_backend_that_cannot_run_commands_says_so(http: httpx.Client) -> None:
+    submitted(http, {"name": "simulated"})
+    in_state(http, "simulated", "running")
+    problem = problem_in(http.post("/workloads/simulated/exec", json={"command": ["ls"]}), 501)
+    assert problem["detail"].startswith("backend sim, which runs task ")
+    assert problem["detail"].endswith("cannot run commands next to its tasks")
+    http.delete("/workloads/simulated")
+
+
+def test_what_is_not_there_or_does_not_run_is_refused(http: httpx.Client) -> None:
+    submitted(http, {"name": "waits", "resources": {"cpu": 999}})
+    problem_in(http.post("/workloads/waits/exec", json={"command": ["ls"]}), 409)
+    problem_in(http.post("/workloads/waits/exec?replica=1", json={"command": ["ls"]}), 404)
+    problem_in(http.post("/workloads/waits/exec", json={"command": []}), 422)
+    problem_in(http.get("/exec/nothing/output"), 404)
+    problem_in(http.delete("/exec/nothing"), 404)
+    http.delete("/workloads/waits")
+
+
+def test_a_server_that_others_can_reach_runs_no_commands_next_to_tasks(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, listen={"host": "0.0.0.0"})
+    with serving(settings) as url:
+        answer = httpx.post(f"{url}{API}/workloads/any/exec", json={"command": ["ls"]}, trust_env=False, verify=False)
+        assert "no authentication" in problem_in(answer, 403)["detail"]
+
+
+def test_a_command_that_is_ended_or_that_nobody_reads_does_not_go_on(
+    local: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_, process = started(local)
+    assert lives(process)
+    assert local.delete(f"/exec/{id_}").status_code == 204
+    wait_for(lambda: not lives(process))
+    id_, process = started(local)
+    monkeypatch.setattr(task_commands, "FORGOTTEN_AFTER_S", 0.05)
+    local.get(f"/exec/{id_}/output")  # the last time
+    wait_for(lambda: not lives(process))
+    problem_in(local.get(f"/exec/{id_}/output"), 404)
+
+
+def test_output_that_nobody_reads_is_bounded(local: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_commands, "MOST_UNREAD_BYTES", 1000)
+    wish = {"command": ["sh", "-c", "head -c 500000 /dev/zero; exit 5"]}
+    id_ = local.post("/workloads/sleeps/exec", json=wish).json()["id"]
+    read = 0
+    while True:
+        answer = local.get(f"/exec/{id_}/output?offset={read}")
+        assert len(answer.content) <= 1000 + 64 * 1024
+        read = int(answer.headers["X-Next-Offset"])
+        if answer.headers["X-Ended"] == "true" and not answer.content:
+            break
+    assert (read, answer.headers["X-Exit-Code"]) == (500_000, "5")
+    local.delete(f"/exec/{id_}")
