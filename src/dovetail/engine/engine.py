@@ -112,6 +112,10 @@ class Engine:
         """What a restart needs of a live workload's definition, for `Terms.from_json`."""
         return terms_json(self._state.work[workload].terms)
 
+    def queue_path(self, workload: int) -> str:
+        """The queue of a live workload."""
+        return self._state.router.queues[self._state.work[workload].queue].path
+
     def take_changes(self, now: float) -> Changes:
         return self._state.take_changes(now)
 

@@ -51,9 +51,10 @@ class NewWorkload:
     spec_json: str
     shape_json: str
     submitted_at: float
+    queue: str | None = None  # the path of the queue that it waits in
 
     @staticmethod
-    def of(id_: int, spec: Workload, shape_json: str, submitted_at: float) -> "NewWorkload":
+    def of(id_: int, spec: Workload, shape_json: str, submitted_at: float, queue: str) -> "NewWorkload":
         return NewWorkload(
             id=id_,
             namespace=spec.namespace,
@@ -66,6 +67,7 @@ class NewWorkload:
             spec_json=spec.model_dump_json(exclude_unset=True),
             shape_json=shape_json,
             submitted_at=submitted_at,
+            queue=queue,
         )
 
 
@@ -98,6 +100,24 @@ class TaskRecord:
     def devices_json(self) -> str | None:
         """`devices` as stored; None for most tasks."""
         return str(list(self.devices)) if self.devices else None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """An attempt that is over while its task goes on: it failed and is retried, or was evicted, preempted or lost. The
+    latest attempt of a task is in its `TaskRecord`. An attempt that migrates live has one record for each node that it
+    left. `started_at` None: it never ran."""
+
+    task: TaskId
+    attempt: int
+    node: str
+    backend: str
+    placed_at: float
+    started_at: float | None
+    ended_at: float
+    reason: str
+    message: str
+    exit_code: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +214,7 @@ class Changes:
 
     workloads: list[WorkloadRecord] = field(default_factory=list)
     tasks: list[TaskRecord] = field(default_factory=list)
+    attempts: list[AttemptRecord] = field(default_factory=list)
     nodes: list[NodeRecord] = field(default_factory=list)
     nodes_gone: list[str] = field(default_factory=list)
     reservations: list[ReservationRecord] = field(default_factory=list)

@@ -3,6 +3,7 @@
 Methods block; the control loop calls them on threads. One writer, many readers.
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -31,6 +32,51 @@ class Page:
 
     items: list[dict[str, Any]]
     cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListSlice:
+    """Some rows of a list, and how many it has."""
+
+    items: list[dict[str, Any]]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Every condition that is given must hold. `namespace`: of the workload. `since`: seconds since the epoch."""
+
+    workload: int | None = None
+    replica: int | None = None
+    namespace: str | None = None
+    node: str | None = None
+    backend: str | None = None
+    kinds: Collection[str] = ()
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageFilter:
+    """Workloads that waited or ran at some time between `since` and `until`. `truncate`: what they used outside of
+    that time is not counted."""
+
+    since: float = 0.0
+    until: float = math.inf
+    namespace: str | None = None
+    user: str | None = None
+    queue: str | None = None
+    state: str | None = None
+    name: str | None = None  # a part of it
+    truncate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotals:
+    """Of all workloads that a filter finds. `task_s`: seconds of running tasks, by the amounts that each asked for."""
+
+    workloads: int
+    attempts: int
+    task_s: list[tuple[dict[str, int], float]]
 
 
 class Store(Protocol):
@@ -80,6 +126,32 @@ class Store(Protocol):
 
     def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]:
         """By replica, also those without a row: they are pending. Empty for an unknown workload."""
+
+    def unusual_tasks(self, workload_id: int, limit: int, offset: int = 0, state: str | None = None) -> ListSlice:
+        """Rows as of `tasks`, but failed ones first, then those that stop, were retried or start, and the successful
+        ones last; newest first among equals. `state`: only those."""
+
+    def attempts(
+        self, workload_id: int, limit: int, offset: int = 0, replica: int | None = None, *, repeated: bool = False
+    ) -> ListSlice:
+        """Every attempt of its tasks, newest first, with its node and times; `ended_at` is None for one that goes on.
+        One that migrated live is one row for each of its nodes. `repeated`: only of tasks that have several rows."""
+
+    def run_spans(self, workload_ids: Collection[int]) -> dict[int, list[tuple[float, float | None]]]:
+        """When tasks ran, from and until, None for now; only of those workloads that have had a repeated task."""
+
+    def usage(self, where: UsageFilter, limit: int, cursor: str | None, now: float) -> Page:
+        """Rows as of `workloads`, each with `amounts` (of one task), `attempts`, `exit_code` (the highest of its tasks)
+        and `task_s`, the seconds that its tasks ran, added up. Raises ValueError for a cursor no page gave."""
+
+    def usage_totals(self, where: UsageFilter, now: float) -> UsageTotals:
+        """The same for all of them together."""
+
+    def events(
+        self, where: EventFilter, limit: int, after: int = 0, before: int | None = None, *, newest_first: bool = False
+    ) -> Page:
+        """Lines of the history with `namespace` and `name` of the workload, where it is not forgotten. Only lines after
+        and before these `seq`. The cursor is the `seq` of the last line, None if there are no more."""
 
     def node_tasks(self, node: str) -> list[dict[str, Any]]:
         """Unfinished tasks that hold capacity on the node, with namespace and name of their workload."""

@@ -6,17 +6,16 @@ stay where they are while rows are added, because a cursor names the last id tha
 Left to others: opening the database and explaining its errors (`sql`).
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection
-from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Select, func, select, text
+from sqlalchemy import ColumnElement, Select, func, select, text
 
 from dovetail.model.reason import explanation_dict
 from dovetail.model.record import BackendRecord
 from dovetail.model.task import WorkloadState
+from dovetail.store.activity import FRESH, SUMMARY, ActivityReads, id_in, with_devices
 from dovetail.store.contract import Page, WorkloadFilter
 from dovetail.store.schema import (
     HOLDS_NODE,
@@ -30,22 +29,12 @@ from dovetail.store.schema import (
     tasks,
     workloads,
 )
-from dovetail.store.unwritten import fresh_task
 
 T = TypeVar("T")
 
-_SUMMARY = [column for column in workloads.columns if column.name not in ("spec_json", "shape")]
 
-#: A task without a row, but for its workload and its replica.
-_FRESH = {column.name: getattr(fresh_task(0, 0), column.name, None) for column in tasks.columns} | {"devices": []}
-
-
-class Reads(ABC):
+class Reads(ActivityReads):
     """The questions of `contract.Store`, over the connections that `_reading` gives."""
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Connection]:
-        """A connection in a transaction, for one question."""
 
     def workload(self, workload_id: int) -> dict[str, Any] | None:
         return self._one_workload(_whole_workloads().where(workloads.c.id == workload_id))
@@ -91,7 +80,7 @@ class Reads(ABC):
         return found
 
     def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
-        query = select(*_SUMMARY).order_by(workloads.c.id.desc()).limit(limit + 1)
+        query = select(*SUMMARY).order_by(workloads.c.id.desc()).limit(limit + 1)
         for name in ("namespace", "state", "user", "service", "priority"):
             wanted = getattr(where, name)
             if wanted is not None:
@@ -101,7 +90,7 @@ class Reads(ABC):
         if where.unfinished:
             query = query.where(workloads.c.state.in_(UNFINISHED))
         if cursor is not None:
-            query = query.where(workloads.c.id < _id_in(cursor))
+            query = query.where(workloads.c.id < id_in(cursor))
         found = self._rows(query)
         # One row more than asked for tells whether there is a next page.
         items = found[:limit]
@@ -121,8 +110,8 @@ class Reads(ABC):
             query = select(tasks).where(
                 tasks.c.workload == workload_id, tasks.c.replica >= wanted.start, tasks.c.replica < wanted.stop
             )
-            written = {row["replica"]: _with_devices(dict(row)) for row in connection.execute(query).mappings()}
-        fresh = _FRESH | {"workload": workload_id}
+            written = {row["replica"]: with_devices(dict(row)) for row in connection.execute(query).mappings()}
+        fresh = FRESH | {"workload": workload_id}
         return [written.get(replica) or fresh | {"replica": replica} for replica in wanted]
 
     def node_tasks(self, node: str) -> list[dict[str, Any]]:
@@ -132,7 +121,7 @@ class Reads(ABC):
             .join(workloads, workloads.c.id == held.c.workload)
             .order_by(held.c.workload, held.c.replica)
         )
-        return [_with_devices(row) for row in self._rows(query)]
+        return [with_devices(row) for row in self._rows(query)]
 
     def decisions(
         self, workload_id: int | Collection[int], limit: int = 20, replica: int | None = None
@@ -192,7 +181,7 @@ class Reads(ABC):
 
 def _whole_workloads() -> Select[Any]:
     """With definition and shape, which lists leave out."""
-    columns = (*_SUMMARY, workloads.c.spec_json, shapes.c.json.label("shape_json"))
+    columns = (*SUMMARY, workloads.c.spec_json, shapes.c.json.label("shape_json"))
     return select(*columns).join(shapes, shapes.c.id == workloads.c.shape)
 
 
@@ -209,15 +198,3 @@ def _namespaces(connection: Connection) -> list[str]:
 def _is(column: ColumnElement[Any], wanted: Any) -> ColumnElement[bool]:
     """It has the value, or one of several."""
     return column == wanted if isinstance(wanted, int | str) else column.in_(wanted)
-
-
-def _with_devices(row: dict[str, Any]) -> dict[str, Any]:
-    """The slots of the task's GPUs as a list."""
-    row["devices"] = [] if row["devices"] is None else orjson.loads(row["devices"])
-    return row
-
-
-def _id_in(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise ValueError(f"{cursor[:40]!r} is not a cursor that a page gave; leave it out to start from the newest")
-    return int(cursor)

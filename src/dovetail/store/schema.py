@@ -71,12 +71,14 @@ workloads = sa.Table(
     sa.Column("cancelled", sa.Integer, nullable=False),
     sa.Column("started_at", sa.Double),
     sa.Column("finished_at", sa.Double),
+    sa.Column("queue", sa.Text),  # its path; none for work of versions that did not write it down
     # Lists are newest first, so every list index ends with the id.
     sa.Index(None, "namespace", "name", "id"),
     sa.Index(None, "namespace", "id"),
     sa.Index(None, "state", "id"),
     sa.Index(None, "user", "id", **_where('"user" IS NOT NULL')),
     sa.Index(None, "service", "id", **_where("service IS NOT NULL")),
+    sa.Index(None, "queue", "id", **_where("queue IS NOT NULL")),
     sa.Index(None, "finished_at", **_where("finished_at IS NOT NULL")),  # for pruning
 )
 
@@ -101,6 +103,25 @@ tasks = sa.Table(
     sa.Column("bind_failures", sa.Integer, nullable=False),
     sa.Column("devices", sa.Text),
     sa.Index(None, "node", **_where(HOLDS_NODE)),
+    sqlite_with_rowid=False,
+)
+
+# Attempts that ended while their task went on; the latest one is in `tasks`, so most tasks have none here. One that
+# migrated live has a row for each node that it left.
+attempts = sa.Table(
+    "attempts",
+    metadata,
+    sa.Column("workload", Id, sa.ForeignKey("workloads.id"), primary_key=True, autoincrement=False),
+    sa.Column("replica", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("attempt", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("ended_at", sa.Double, primary_key=True),
+    sa.Column("node", sa.Text, nullable=False),
+    sa.Column("backend", sa.Text, nullable=False),
+    sa.Column("placed_at", sa.Double, nullable=False),
+    sa.Column("started_at", sa.Double),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("exit_code", sa.Integer),
     sqlite_with_rowid=False,
 )
 

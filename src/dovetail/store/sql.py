@@ -22,6 +22,7 @@ from dovetail.store.reading import Reads
 from dovetail.store.restoring import restore_snapshot
 from dovetail.store.schema import (
     UNFINISHED,
+    attempts,
     backends,
     decisions,
     history,
@@ -99,6 +100,7 @@ class SqlStore(Reads):
                 connection.execute(statement).rowcount
                 for statement in (
                     delete(decisions).where(decisions.c.workload.in_(ids)),
+                    delete(attempts).where(attempts.c.workload.in_(ids)),
                     delete(tasks).where(tasks.c.workload.in_(ids)),
                     delete(workload_notes).where(workload_notes.c.workload.in_(ids)),
                     delete(workloads).where(workloads.c.id.in_(ids)),

@@ -72,9 +72,10 @@ class BatchWriter:
         self._shapes = insert_if_absent(schema.shapes, dialect)
         self._new_workloads = insert_referring(
             schema.workloads, schema.workloads.c.shape, schema.shapes.c.digest, dialect
-        ).taking(*_DEFINITION, "shape", "submitted_at", *_STATE)
+        ).taking(*_DEFINITION, "shape", "submitted_at", *_STATE, "queue")
         self._workloads = update_by(schema.workloads, "id", _STATE, dialect)
         self._tasks = upsert(schema.tasks, dialect)
+        self._attempts = insert_if_absent(schema.attempts, dialect)
         self._nodes = upsert(schema.nodes, dialect).taking(*_NODE)
         self._nodes_gone = delete_by(schema.nodes, ["name"], dialect)
         self._announced = upsert(schema.node_announcements, dialect).taking("node", "said")
@@ -98,6 +99,7 @@ class BatchWriter:
 
         self._workload_row = self._workloads.picker()
         self._task_row = self._tasks.picker(workload="task.workload", replica="task.replica", devices="devices_json")
+        self._attempt_row = self._attempts.picker(workload="task.workload", replica="task.replica")
         self._history_row = self._history.picker()
         self._policy_row = self._policies.picker()
 
@@ -106,6 +108,7 @@ class BatchWriter:
         new = {workload.id for workload in batch.submitted}
         self._write_workloads(connection, batch.submitted, changes.workloads, new)
         self._tasks.run(connection, map(self._task_row, _worth_a_row(changes.tasks, new)))
+        self._attempts.run(connection, map(self._attempt_row, changes.attempts))
         self._decisions.run(connection, map(_decision_row, changes.decisions))
         self._write_notes(connection, changes)
 
@@ -152,6 +155,7 @@ class BatchWriter:
                         digests[workload.shape_json],
                         workload.submitted_at,
                         *_state_of(latest.get(workload.id) or _as_accepted(workload)),
+                        workload.queue,
                     )
                     for workload in submitted
                 ),

@@ -38,6 +38,7 @@ def new_workload(id_: int, **changed: Any) -> NewWorkload:
         "spec_json": f'{{"name":"train-{id_}","run":{{"env":{{"TOKEN":"s3cret"}}}}}}',
         "shape_json": '{"cpu":500}',
         "submitted_at": NOW + id_,
+        "queue": "research/nlp",
     }
     return NewWorkload(**fields | changed)
 

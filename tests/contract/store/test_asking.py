@@ -49,6 +49,7 @@ def test_a_workload_is_read_with_every_column_and_its_definition_parsed(store: S
         "cancelled": 0,
         "started_at": None,
         "finished_at": None,
+        "queue": "research/nlp",
     }
     assert store.spec_json(5) == given.spec_json
 

@@ -26,7 +26,7 @@ from dovetail.model.event import (
     Tick,
 )
 from dovetail.model.node import Node
-from dovetail.model.record import Decision, WorkloadRecord
+from dovetail.model.record import AttemptRecord, Decision, WorkloadRecord
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition, Workload
 
@@ -39,6 +39,7 @@ class Scene:
         self.now = 0.0
         self.ids: dict[str, int] = {}
         self.decisions: list[Decision] = []
+        self.attempts: list[AttemptRecord] = []
         self.stops: list[Stop] = []
         self.wakes: list[float] = []
 
@@ -52,6 +53,7 @@ class Scene:
         changes = self.engine.take_changes(self.now)
         self.notebook.write(changes)
         self.decisions += changes.decisions
+        self.attempts += changes.attempts
         self.stops += [command for command in commands if isinstance(command, Stop)]
         self.wakes += [command.at for command in commands if isinstance(command, Wake)]
         return commands

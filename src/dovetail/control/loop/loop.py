@@ -170,7 +170,8 @@ class ControlLoop:
             id_, spec = admitted.ids[index], specs[index]
             commands += self._engine.handle(Submitted(id_, spec, admitted.after[index]), now)
             self._admission.counts.joined(id_)
-            step.batch.submitted.append(NewWorkload.of(id_, spec, self._engine.terms_json(id_), now))
+            terms, queue = self._engine.terms_json(id_), self._engine.queue_path(id_)
+            step.batch.submitted.append(NewWorkload.of(id_, spec, terms, now, queue))
             step.specs.append((id_, spec))
         return commands
 

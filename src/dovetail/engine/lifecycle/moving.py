@@ -74,7 +74,7 @@ def move_asked(state: EngineState, event: MoveAsked, now: float) -> list[Command
     return move_task(state, event.task, row, event.reason, MOVING, choice.explanation)
 
 
-def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command]:  # noqa: ARG001
+def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command]:
     """The attempt runs on the target. It is stopped there if it was cancelled or given up meanwhile."""
     cluster, work = state.cluster, state.work.get(event.task.workload)
     live = None if work is None else work.tasks.get(event.task.replica)
@@ -93,6 +93,7 @@ def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command
     before = cluster.remove(event.task)
     state.wake.dirty_rows.add(before.row)
     cluster.place(event.task, row, before.column, before.service, before.victim_info, before.identity)
+    state.changes.attempt_ended(live.attempt_record(event.task, "moved", f"moved to {event.node}", now))
     live.node = event.node
     state.changes.touch_task(event.task)
     if live.is_cancelled:

@@ -74,8 +74,9 @@ def retry_task(
     """The task is pending again, at once or after a delay."""
     work = state.work[task.workload]
     live = work.task(task.replica)
+    state.changes.attempt_ended(live.attempt_record(task, reason, message, now))
     work.move(live, TaskState.PENDING, reason, message)
-    live.node = live.backend = None
+    live.node = live.backend = live.exit_code = None
     live.devices = ()
     live.placed_at = live.started_at = None
     work.reason, work.message = reason, message

@@ -6,7 +6,7 @@ records; nothing here reads them.
 
 from dataclasses import dataclass, field
 
-from dovetail.model.record import Decision
+from dovetail.model.record import AttemptRecord, Decision
 from dovetail.model.task import TaskId
 
 
@@ -15,6 +15,7 @@ class ChangeLog:
     """Dictionaries serve as ordered sets."""
 
     decisions: list[Decision] = field(default_factory=list)
+    attempts: list[AttemptRecord] = field(default_factory=list)  # those that ended while their tasks go on
     preempted: int = 0  # tasks that were preempted
     workloads: dict[int, None] = field(default_factory=dict)
     notes: dict[int, None] = field(default_factory=dict)  # workloads whose restart notes changed
@@ -24,6 +25,10 @@ class ChangeLog:
     reservations: dict[int, None] = field(default_factory=dict)
     outcomes: dict[str, None] = field(default_factory=dict)  # nodes whose success statistics changed
     network: dict[str, None] = field(default_factory=dict)  # parts of the network description
+
+    def attempt_ended(self, attempt: AttemptRecord | None) -> None:
+        if attempt is not None:
+            self.attempts.append(attempt)
 
     def touch_task(self, task: TaskId) -> None:
         self.tasks[task] = None

@@ -253,7 +253,7 @@ class EngineState:
     def take_changes(self, now: float) -> Changes:
         """Everything that changed since the last call, each record once. Finished work is dropped here."""
         log = self.changes
-        changes = Changes(decisions=log.decisions, preempted=log.preempted)
+        changes = Changes(decisions=log.decisions, attempts=log.attempts, preempted=log.preempted)
         self._take_work(changes, now)
         self._take_nodes(changes)
         for id_ in log.reservations:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
-from dovetail.model.record import TaskRecord
+from dovetail.model.record import AttemptRecord, TaskRecord
 from dovetail.model.task import TaskId, TaskState
 
 #: Reasons of STOPPING. A task runs elsewhere after all but CANCELLING; they are persisted, so a restart knows it, too.
@@ -36,6 +36,23 @@ class LiveTask:
     @staticmethod
     def of_record(record: TaskRecord) -> "LiveTask":
         return LiveTask(*_recorded(record))
+
+    def attempt_record(self, task: TaskId, reason: str, message: str, now: float) -> AttemptRecord | None:
+        """Its attempt as it ends now, or leaves its node; None if it has no node."""
+        if self.node is None or self.backend is None or self.placed_at is None:
+            return None
+        return AttemptRecord(
+            task=task,
+            attempt=self.attempt,
+            node=self.node,
+            backend=self.backend,
+            placed_at=self.placed_at,
+            started_at=self.started_at,
+            ended_at=now,
+            reason=reason,
+            message=message,
+            exit_code=self.exit_code,
+        )
 
     @property
     def is_evicted(self) -> bool:
