@@ -275,8 +275,7 @@ def test_a_signal_stops_the_server_cleanly_even_while_someone_follows(tmp_path: 
         )
         try:
             server.send_signal(number)
-            assert server.wait(30) == 0
-            follower.wait(30)
+            assert server.wait(30) == 0  # the follower waits for the next server: see test_seeing_cli.py
         finally:
             follower.kill()
             follower.communicate()

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends, names, network, queues, workload_changes, workloads
+from dovetail.api import backends, names, network, queues, task_output, usage, workload_changes, workloads
 from dovetail.api.nodes import nodes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
@@ -23,6 +23,8 @@ PREFIX = "/api/v1"
 MODULES = (
     workloads,
     workload_changes,
+    task_output,
+    usage,
     names,
     questions,
     nodes,

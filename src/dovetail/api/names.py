@@ -9,7 +9,7 @@ from fastapi import Query, Request
 from dovetail.api.protocol.body import Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.replies import Json
-from dovetail.api.workloads import summary_of
+from dovetail.api.workloads import summaries_of
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.workload_names import typed
 from dovetail.responses import ItemList
@@ -66,7 +66,7 @@ async def named(request: Request, ref: str, namespace: Namespace = None) -> Json
     """What a name stands for: one workload, or those of a group; and which task, if it names one. Refused with 409 and
     the candidates if several namespaces have it."""
     found = await plane_of(request).names.find(ref, namespace)
-    rows = [summary_of(row) for row in found.workloads]
+    rows = await summaries_of(plane_of(request), found.workloads)
     first = found.workloads[0]
     return Json(
         {

@@ -1,14 +1,13 @@
-"""Routes of workloads and their tasks: submit, list, inspect, cancel, read output.
+"""Routes of workloads and their tasks: submit, list, inspect, cancel.
 
 Questions about a workload (why it waits, where it would go) are in `questions`; the order in which workloads are tried
 is in `queues`.
 """
 
-import asyncio
 import re
 import time
-from collections.abc import AsyncIterator
-from typing import Annotated, Any, cast
+from functools import partial
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import Header, Query, Request
 from pydantic import Field
@@ -16,39 +15,40 @@ from pydantic import Field
 from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.problems import HttpProblem
-from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json, PlainText, TextStream, until_closing
+from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
 from dovetail.api.questions.planning import plans
-from dovetail.backends.contract import LogChunk
-from dovetail.control.errors import Conflict, ControlError, StoreError, Unavailable
+from dovetail.api.system.event_pages import history_page
+from dovetail.api.usage import run_time
+from dovetail.control.errors import Conflict
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.workload_names import typed
 from dovetail.engine.questions.plan_questions import StartGuess
-from dovetail.model.backoff import Backoff
-from dovetail.model.task import WorkloadState
+from dovetail.model.task import TaskState, WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import MAX_NAME, Strict
 from dovetail.model.workloads.caller import submitted_by
 from dovetail.model.workloads.workload import MAX_PATH, Priority, Workload
 from dovetail.responses import ItemList
 from dovetail.responses.questions import DecisionRow, Plans
-from dovetail.responses.system import HistoryRow
+from dovetail.responses.system import HistoryPage
 from dovetail.responses.workloads import (
     AcceptedWorkload,
     AcceptedWorkloads,
+    AttemptPage,
+    AttemptRow,
     PredictedStart,
     TaskCounts,
+    TaskPage,
     TaskRow,
     TasksByState,
     WorkloadDetail,
     WorkloadPage,
     WorkloadRow,
 )
-from dovetail.store.contract import WorkloadFilter
+from dovetail.store.contract import EventFilter, WorkloadFilter
 
 router = Routes(prefix="/workloads", tags=["workloads"])
 
-MOST_BYTES = 1024 * 1024  # of output in one answer
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 1.0  # before a task that runs is asked for more
 _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 
 
@@ -66,10 +66,11 @@ class ListQuery(Strict):
     cursor: str | None = None
 
 
-def summary_of(row: dict[str, Any]) -> WorkloadRow:
-    """A row of the store as lists show it."""
-    shown = {name: value for name, value in row.items() if name not in ("spec", "shape_json")}
-    return cast("WorkloadRow", shown)
+async def summaries_of(plane: ControlPlane, rows: list[dict[str, Any]]) -> list[WorkloadRow]:
+    """Rows of the store as lists show them."""
+    spans = await plane.read(plane.store.run_spans, [row["id"] for row in rows if row["started_at"] is not None])
+    shown = [{name: value for name, value in row.items() if name not in ("spec", "shape_json")} for row in rows]
+    return [cast("WorkloadRow", {**row, **run_time(row, spans.get(row["id"]))}) for row in shown]
 
 
 def start_fields(guess: StartGuess | None) -> PredictedStart:
@@ -125,7 +126,7 @@ async def workloads(request: Request, query: Annotated[ListQuery, Query()]) -> J
         page = await plane.read(plane.store.workloads, where, query.limit, query.cursor)
     except ValueError as error:
         raise Invalid([Complaint("query parameter", None, "cursor", str(error))]) from None
-    return Json({"items": cast("list[WorkloadRow]", page.items), "cursor": page.cursor})
+    return Json({"items": await summaries_of(plane, page.items), "cursor": page.cursor})
 
 
 @router.get("/{ref}")
@@ -135,12 +136,14 @@ async def workload(request: Request, ref: str, namespace: Namespace = None) -> J
     plane = plane_of(request)
     row = await plane.resolve(ref, namespace)
     by_state = {state: row[state] for state in TasksByState.__annotations__}
+    [summary] = await summaries_of(plane, [row])
     start = await plane.ask(lambda _: plane.questions.plans.start(row["id"], time.time()))
     return Json(
         {
-            **summary_of(row),
+            **summary,
             "spec": row["spec"],
             "tasks": cast("TaskCounts", {"total": row["replicas"], **by_state}),
+            "placed_at": await plane.read(plane.store.first_placed, row["id"]),
             **start_fields(start),
         }
     )
@@ -153,19 +156,50 @@ async def tasks(
     namespace: Namespace = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
-) -> Json[ItemList[TaskRow]]:
-    """Its tasks, by replica. The name of a group stands for all its workloads, `name.3` for one task."""
+    state: TaskState | None = None,
+    order: Literal["replica", "unusual"] = "replica",
+) -> Json[TaskPage]:
+    """Its tasks, by replica. The name of a group stands for all its workloads, `name.3` for one task.
+
+    With `state`, or `order=unusual`, the failed ones of one workload come first, then those that stop, were retried or
+    start, and the successful ones last; newest first among equals.
+    """
     plane = plane_of(request)
     found = await plane.names.find(ref, namespace)
+    first = found.workloads[0]
     if found.replica is not None:
-        rows = await plane.read(plane.store.tasks, found.workloads[0]["id"], 1, found.replica)
-        return Json({"items": cast("list[TaskRow]", rows)})
-    rows = []
-    for row in found.workloads:
-        if offset < row["replicas"] and len(rows) < limit:
-            rows += await plane.read(plane.store.tasks, row["id"], limit - len(rows), offset)
-        offset = max(0, offset - row["replicas"])
-    return Json({"items": cast("list[TaskRow]", rows)})
+        rows = await plane.read(plane.store.tasks, first["id"], 1, found.replica)
+        return Json({"items": cast("list[TaskRow]", rows), "total": len(rows)})
+    if state is None and order == "replica":
+        rows = []
+        for row in found.workloads:
+            if offset < row["replicas"] and len(rows) < limit:
+                rows += await plane.read(plane.store.tasks, row["id"], limit - len(rows), offset)
+            offset = max(0, offset - row["replicas"])
+        total = sum(row["replicas"] for row in found.workloads)
+        return Json({"items": cast("list[TaskRow]", rows), "total": total})
+    row, _ = await plane.names.one(ref, namespace)
+    ordered = await plane.read(plane.store.unusual_tasks, row["id"], limit, offset, state)
+    return Json({"items": cast("list[TaskRow]", ordered.items), "total": ordered.total})
+
+
+@router.get("/{ref}/attempts")
+async def attempts(
+    request: Request,
+    ref: str,
+    namespace: Namespace = None,
+    replica: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+    repeated: bool = False,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+) -> Json[AttemptPage]:
+    """Every attempt to run its tasks, newest first: where it ran, from when until when, and how it ended. `repeated`:
+    only of tasks that were tried or moved more than once."""
+    plane = plane_of(request)
+    row, named = await plane.names.one(ref, namespace)
+    task = named if replica is None else replica
+    found = await plane.read(partial(plane.store.attempts, row["id"], limit, offset, task, repeated=repeated))
+    return Json({"items": cast("list[AttemptRow]", found.items), "total": found.total})
 
 
 @router.get("/{ref}/decisions")
@@ -188,13 +222,16 @@ async def history(
     ref: str,
     namespace: Namespace = None,
     after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    before: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+    newest: bool = False,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
-) -> Json[ItemList[HistoryRow]]:
-    """What happened to it, oldest first; of a group, to all its workloads."""
+) -> Json[HistoryPage]:
+    """What happened to it, oldest first, or `newest` first: a page of the lines after and before these `seq`; of a
+    group, to all its workloads."""
     plane = plane_of(request)
     found = await plane.names.find(ref, namespace)
-    rows = await plane.read(plane.store.history, found.ids, None, after, limit, None, found.replica)
-    return Json({"items": cast("list[HistoryRow]", rows)})
+    where = EventFilter(found.ids, found.replica)
+    return Json(await history_page(plane, where, limit, after, before, newest_first=newest))
 
 
 @router.delete("/{ref}")
@@ -219,47 +256,3 @@ async def cancel(
     await plane.cancel(unfinished, reason)
     name = found.group or first["name"]
     return AcceptedJson({"id": unfinished[0], "namespace": first["namespace"], "name": name})
-
-
-@router.get("/{ref}/logs")
-async def logs(
-    request: Request,
-    ref: str,
-    namespace: Namespace = None,
-    replica: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
-    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
-    limit: Annotated[int, Query(ge=1, le=MOST_BYTES)] = 65536,
-    follow: bool = False,
-) -> PlainText | TextStream:
-    """Output of a task's latest attempt from a byte offset. With `follow`, a stream until the task ends. The task is
-    named as in `train.3`, or by `replica`; otherwise it is the first.
-
-    The headers X-Next-Offset and X-Ended say where to go on, and whether the task has ended.
-    """
-    plane = plane_of(request)
-    row, named = await plane.names.one(ref, namespace)
-    replica = replica if replica is not None else named or 0
-    chunk = await plane.output.read(row["id"], replica, offset, limit)
-    if follow:
-        return TextStream(until_closing(request, _following(plane, row["id"], replica, chunk)))
-    headers = {"X-Next-Offset": str(chunk.next_offset), "X-Ended": "true" if chunk.ended else "false"}
-    return PlainText(chunk.text, headers=headers)
-
-
-async def _following(plane: ControlPlane, workload: int, replica: int, chunk: LogChunk) -> AsyncIterator[str]:
-    backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
-    while True:
-        if chunk.text:
-            yield chunk.text
-            backoff.reset()
-        if chunk.ended:
-            return
-        if not chunk.text:
-            await asyncio.sleep(backoff.next_s())
-        offset = chunk.next_offset
-        try:
-            chunk = await plane.output.read(workload, replica, offset, MOST_BYTES)
-        except Unavailable:  # its backend does not answer: go on reading when it does
-            chunk = LogChunk("", offset, ended=False)
-        except (ControlError, StoreError):
-            return  # it was removed, or the server stops

@@ -19,6 +19,7 @@ from dovetail.backends.contract import LogChunk
 WAIT_S = 0.2  # a read waits this long for more output
 MAX_OPEN, IDLE_S = 50, 60.0
 BLOCKS_AHEAD = 16
+BLOCK_BYTES = 65536
 
 Blocks = AsyncGenerator[bytes, None]
 
@@ -139,6 +140,43 @@ def read_output(path: Path, offset: int, limit: int, *, ended: bool) -> LogChunk
         content = whole_characters(content)
     next_offset = offset + len(content)
     return LogChunk(content.decode("utf-8", "replace"), next_offset, ended and next_offset >= size)
+
+
+def tail_offset(path: Path, lines: int) -> int:
+    """Where the last lines of an output file begin."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            stop, found = size - 1, 0  # a newline at the very end begins no further line
+            while lines and stop > 0:
+                start = max(0, stop - BLOCK_BYTES)
+                file.seek(start)
+                block = file.read(stop - start)
+                place = len(block)
+                while (place := block.rfind(b"\n", 0, place)) >= 0:
+                    found += 1
+                    if found == lines:
+                        return start + place + 1
+                stop = start
+            return 0 if lines else size
+    except FileNotFoundError:
+        return 0
+
+
+def offset_at(path: Path, at: float) -> int:
+    """How long an output was at that time, or a little before, as `path` says: lines of a time and a size. 0 where
+    nothing was written down yet."""
+    try:
+        lines = path.read_text().splitlines()
+    except FileNotFoundError:
+        return 0
+    reached = 0
+    for line in lines:
+        when, _, size = line.partition(" ")
+        if float(when) > at:
+            break
+        reached = int(size)
+    return reached
 
 
 def whole_characters(content: bytes) -> bytes:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from dovetail.backends.contract import LogChunk
-from dovetail.backends.log_streams import read_output
+from dovetail.backends.log_streams import offset_at, read_output, tail_offset
 from dovetail.backends.retention import SETTLE_S, to_remove
 from dovetail.model.command import task_of_key
 
 OUTPUT = "output.log"
+OUTPUT_TIMES = "output.times"  # how long the output was when
 _REMOVED = ".gone-"
 _log = logging.getLogger(__name__)
 
@@ -49,13 +50,28 @@ class RunFolder(ABC):
     @classmethod
     def read_output(cls, folder: Path, key: str, offset: int, limit: int) -> LogChunk:
         """Raises KeyError for a key that was never bound here."""
+        run = cls._bound(folder, key)
+        return read_output(run.path / OUTPUT, offset, limit, ended=run.ended_at() is not None)
+
+    @classmethod
+    def find_tail(cls, folder: Path, key: str, lines: int) -> int:
+        """Where the last lines of its output begin. Raises KeyError as `read_output` does."""
+        return tail_offset(cls._bound(folder, key).path / OUTPUT, lines)
+
+    @classmethod
+    def find_since(cls, folder: Path, key: str, at: float) -> int:
+        """Where the output since that time begins, or a little before. Raises KeyError as `read_output` does."""
+        return offset_at(cls._bound(folder, key).path / OUTPUT_TIMES, at)
+
+    @classmethod
+    def _bound(cls, folder: Path, key: str) -> Self:
         try:
             run = cls(folder, key)
         except ValueError as error:
             raise KeyError(str(error)) from None
         if not (run.path / cls.order_file).exists():
             raise KeyError(f"no logs of attempt {key}: it was never started here, or its run folder has been removed")
-        return read_output(run.path / OUTPUT, offset, limit, ended=run.ended_at() is not None)
+        return run
 
 
 def prune(folder: Path, runs: Iterable[RunFolder], keep: int, keep_for_s: float, now: float) -> int:

@@ -11,6 +11,7 @@ from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.options import By, Note, login
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.paging import every_page
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, check_name, connect
 
@@ -97,7 +98,7 @@ def remove(
 def history(name: BackendName, output: Output = Format.TABLE, url: Url = None) -> None:
     """When it was added, changed and removed, by whom and why. Also of a removed backend."""
     with connect(url) as client:
-        rows = client.backend_history(name)
+        rows, _ = every_page(lambda size, cursor: client.event_page(backend=name, after=cursor, limit=size), None)
     show(rows, output, lambda wide: render.backends.backend_history(name, rows, time.time(), wide))
 
 

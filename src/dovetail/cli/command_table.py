@@ -33,10 +33,10 @@ COMMANDS: dict[str, CommandEntry] = {
     "submit": CommandEntry(_WORK, "workloads.submit", "Submit workloads from files, a command or a script."),
     "run": CommandEntry(_WORK, "workloads.run", "Submit a command, show its output, end with its exit code."),
     "get": CommandEntry(_WORK, "workloads.get:get", "List workloads, or show one."),
-    "describe": CommandEntry(
-        _WORK, "workloads.get:describe", "Everything about one workload, from timeline to history."
-    ),
+    "describe": CommandEntry(_WORK, "workloads.describe", "Everything about one workload, from timeline to history."),
     "logs": CommandEntry(_WORK, "workloads.logs", "Print what a task wrote."),
+    "events": CommandEntry(_WORK, "workloads.events", "What happened, and what happens, with names."),
+    "history": CommandEntry(_WORK, "workloads.history", "Workloads of the past, with CPU-hours and GPU-hours."),
     "cancel": CommandEntry(_WORK, "workloads.cancel", "Cancel workloads, by name or all that are meant."),
     "exec": CommandEntry(_WORK, "workloads.exec", "Run a command next to a running task."),
     "diff": CommandEntry(_WORK, "workloads.diff", "What a submit of files would change."),

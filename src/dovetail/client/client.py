@@ -10,9 +10,11 @@ idempotency key, so it is repeated after a lost answer without submitting twice.
 from typing import Self
 
 from dovetail.client.backends import BackendCalls
+from dovetail.client.events import EventCalls
 from dovetail.client.names import NameCalls
 from dovetail.client.network import NetworkCalls
 from dovetail.client.nodes import NodeCalls
+from dovetail.client.output import OutputCalls
 from dovetail.client.policies import PolicyCalls
 from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
@@ -28,6 +30,8 @@ class Client(
     WorkloadCalls,
     WorkloadChangeCalls,
     NameCalls,
+    OutputCalls,
+    EventCalls,
     QuestionCalls,
     NodeCalls,
     QueueCalls,

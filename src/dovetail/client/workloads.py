@@ -1,35 +1,29 @@
-"""Client methods for workloads: submit, list, inspect, cancel, read output."""
+"""Client methods for workloads: submit, list, inspect, cancel, and what they used."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from dovetail.client.transport import API, Transport, as_body, segment
 
 if TYPE_CHECKING:  # importing the model takes longer than the server takes to answer, and plain mappings do as well
     from dovetail.model.workloads.workload import Workload
     from dovetail.responses.questions import DecisionRow, PlanAnswer, Plans
-    from dovetail.responses.system import HistoryRow
+    from dovetail.responses.system import HistoryPage, HistoryRow
     from dovetail.responses.workloads import (
         AcceptedWorkload,
         AcceptedWorkloads,
+        AttemptPage,
+        TaskPage,
         TaskRow,
+        UsagePage,
         WorkloadDetail,
         WorkloadPage,
     )
 
-LOG_BYTES = 65536
 Work: TypeAlias = "Workload | Mapping[str, Any]"
-
-
-class OutputChunk(NamedTuple):
-    """Output from a byte offset. `ended`: the task has ended and there is no more output."""
-
-    text: str
-    next_offset: int
-    ended: bool
 
 
 class WorkloadCalls:
@@ -101,6 +95,70 @@ class WorkloadCalls:
         params = {"namespace": namespace, "limit": limit, "offset": offset}
         return cast("list[TaskRow]", self._http.items(f"{workload_path(ref)}/tasks", params))
 
+    def task_page(
+        self,
+        ref: str | int,
+        namespace: str | None = None,
+        *,
+        state: str | None = None,
+        limit: int = 1000,
+        offset: int = 0,
+    ) -> TaskPage:
+        """Its tasks, or those in one state, with their number: failed ones first, successful ones last."""
+        params = {"namespace": namespace, "state": state, "order": "unusual", "limit": limit, "offset": offset}
+        return cast("TaskPage", self._http.json("GET", f"{workload_path(ref)}/tasks", params=params))
+
+    def attempts(
+        self,
+        ref: str | int,
+        namespace: str | None = None,
+        *,
+        replica: int | None = None,
+        repeated: bool = False,
+        limit: int = 1000,
+        offset: int = 0,
+    ) -> AttemptPage:
+        """Every attempt to run its tasks, newest first, with their number. `repeated`: only of tasks that were tried or
+        moved more than once."""
+        params = {
+            "namespace": namespace,
+            "replica": replica,
+            "repeated": repeated or None,
+            "limit": limit,
+            "offset": offset,
+        }
+        return cast("AttemptPage", self._http.json("GET", f"{workload_path(ref)}/attempts", params=params))
+
+    def usage(
+        self,
+        *,
+        since: float | None = None,
+        until: float | None = None,
+        namespace: str | None = None,
+        user: str | None = None,
+        queue: str | None = None,
+        state: str | None = None,
+        name: str | None = None,
+        truncate: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> UsagePage:
+        """Workloads that waited or ran between two times (seconds since the epoch), newest first, with the CPU-hours
+        and GPU-hours that they used, and the total. `truncate`: count only what was used in that time."""
+        params = {
+            "since": since,
+            "until": until,
+            "namespace": namespace,
+            "user": user,
+            "queue": queue,
+            "state": state,
+            "name": name,
+            "truncate": truncate or None,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return cast("UsagePage", self._http.json("GET", f"{API}/usage", params=params))
+
     def decisions(self, ref: str | int, namespace: str | None = None, *, limit: int = 20) -> list[DecisionRow]:
         """Newest first."""
         params = {"namespace": namespace, "limit": limit}
@@ -113,33 +171,21 @@ class WorkloadCalls:
         params = {"namespace": namespace, "after": after, "limit": limit}
         return cast("list[HistoryRow]", self._http.items(f"{workload_path(ref)}/history", params))
 
-    def cancel(self, ref: str | int, namespace: str | None = None, *, reason: str | None = None) -> AcceptedWorkload:
-        params = {"namespace": namespace, "reason": reason}
-        return cast("AcceptedWorkload", self._http.json("DELETE", workload_path(ref), params=params, repeatable=True))
-
-    def logs(
+    def history_page(
         self,
         ref: str | int,
         namespace: str | None = None,
         *,
-        replica: int | None = None,
-        offset: int = 0,
-        limit: int = LOG_BYTES,
-    ) -> OutputChunk:
-        """Output from a byte offset; go on from `next_offset` until `ended`."""
-        params = {"namespace": namespace, "replica": replica, "offset": offset, "limit": limit}
-        answer = self._http.ask("GET", f"{workload_path(ref)}/logs", params=params)
-        headers = answer.headers
-        following = int(headers.get("x-next-offset", offset + len(answer.content)))
-        return OutputChunk(answer.text, following, headers.get("x-ended") == "true")
+        before: int | None = None,
+        limit: int = 100,
+    ) -> HistoryPage:
+        """Newest first; go on with `cursor` as `before`."""
+        params = {"namespace": namespace, "before": before, "newest": True, "limit": limit}
+        return cast("HistoryPage", self._http.json("GET", f"{workload_path(ref)}/history", params=params))
 
-    def follow_logs(
-        self, ref: str | int, namespace: str | None = None, *, replica: int | None = None, offset: int = 0
-    ) -> Iterator[str]:
-        """Output as the task writes it, until the task ends."""
-        params = {"namespace": namespace, "replica": replica, "offset": offset, "follow": True}
-        with self._http.stream(f"{workload_path(ref)}/logs", params) as answer:
-            yield from answer.iter_text()
+    def cancel(self, ref: str | int, namespace: str | None = None, *, reason: str | None = None) -> AcceptedWorkload:
+        params = {"namespace": namespace, "reason": reason}
+        return cast("AcceptedWorkload", self._http.json("DELETE", workload_path(ref), params=params, repeatable=True))
 
 
 def workload_path(ref: str | int) -> str:

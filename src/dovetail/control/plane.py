@@ -46,12 +46,13 @@ from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.recovery import optimum as solver
-from dovetail.store.contract import Store
+from dovetail.store.contract import EventFilter, Store
 from dovetail.store.sql import sqlite_store
 
 T = TypeVar("T")
 WATCH_S = 1.0
 WARM_UP_AFTER_S = 5.0
+LINES_AT_ONCE = 500
 GC_THRESHOLDS = (50_000, 20, 50)
 
 log = structlog.get_logger()
@@ -248,7 +249,7 @@ class ControlPlane:
         while True:
             bell = self._running().bell
             rings = bell.rings
-            lines = await self.read(self.store.history, None, None, after, 500)
+            lines = (await self.read(self.store.events, EventFilter(), LINES_AT_ONCE, after)).items
             for line in lines:
                 yield line
                 after = line["seq"]

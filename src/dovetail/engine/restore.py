@@ -146,6 +146,7 @@ def retry_asked(state: EngineState, event: RetryAsked, now: float) -> list[Comma
     for replica, live in work.tasks.items():
         if live.state is TaskState.FAILED:
             work.done -= 1
+            state.changes.attempt_ended(live.attempt_record(TaskId(work.id, replica), live.state, live.message, now))
             work.move(live, TaskState.PENDING, RETRIED, event.reason)
             work.tasks[replica] = LiveTask(attempt=live.attempt, reason=RETRIED, message=event.reason)
             heappush(work.waiting, replica)
@@ -163,13 +164,17 @@ def _revive(state: EngineState, finished: RestoredWorkload, reason: str, now: fl
     if (finished.namespace, finished.name) in state.cluster.placements.directory:
         return
     again = [task.task for task in finished.tasks if task.state is not TaskState.SUCCEEDED]
+    for task in finished.tasks:
+        if task.state is not TaskState.SUCCEEDED:
+            ended = LiveTask.of_record(task).attempt_record(task.task, task.state, task.message, now)
+            state.changes.attempt_ended(ended)
     tasks = [task if task.state is TaskState.SUCCEEDED else _pending_again(task, reason) for task in finished.tasks]
     record = replace(finished.record, reason=RETRIED, message=reason)
     restored = replace(finished, submitted_at=now, record=record, tasks=tasks)
     _restore_work(state, restored, Terms.from_json(finished.shape_json), [])
     state.ended.pop((finished.namespace, finished.name), None)
-    for task in again:
-        state.changes.touch_task(task)
+    for one in again:
+        state.changes.touch_task(one)
 
 
 def _pending_again(task: TaskRecord, reason: str) -> TaskRecord:

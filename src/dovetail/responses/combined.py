@@ -7,14 +7,16 @@ from dovetail.responses.nodes import NodeDetail, NodeRow, NodeTask
 from dovetail.responses.questions import DecisionRow
 from dovetail.responses.queues import QueueItem
 from dovetail.responses.system import ClusterSummary, HistoryRow
-from dovetail.responses.workloads import TaskRow, WorkloadDetail
+from dovetail.responses.workloads import AttemptRow, TaskRow, WorkloadDetail
 
 
 class WorkloadDescription(TypedDict):
-    """`dovetail describe`. `decisions` holds the latest one."""
+    """`dovetail describe`: all its tasks, or those in one state, the failed ones first; their earlier attempts; all its
+    history, newest first. `decisions` holds the latest one."""
 
     workload: WorkloadDetail
     tasks: list[TaskRow]
+    attempts: list[AttemptRow]
     decisions: list[DecisionRow]
     history: list[HistoryRow]
 

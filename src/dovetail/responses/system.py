@@ -51,7 +51,8 @@ class ClusterSummary(TypedDict):
 
 
 class HistoryRow(TypedDict):
-    """One line of the history. `seq` grows with every line and is never reused."""
+    """One line of the history. `seq` grows with every line and is never reused. `namespace` and `name` are those of the
+    workload, None if it was forgotten."""
 
     seq: int
     at: float
@@ -61,6 +62,16 @@ class HistoryRow(TypedDict):
     replica: int | None
     node: str | None
     backend: str | None
+    namespace: str | None
+    name: str | None
+
+
+class HistoryPage(TypedDict):
+    """`cursor`: ask for the next page with it as `after`, or as `before` if the newest come first; None after the last
+    page."""
+
+    items: list[HistoryRow]
+    cursor: int | None
 
 
 class ServerHealth(TypedDict):

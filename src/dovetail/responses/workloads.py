@@ -40,6 +40,9 @@ class WorkloadRow(TasksByState):
     message: str
     started_at: float | None
     finished_at: float | None
+    queue: str | None  # its path; None for work of a server that did not write it down
+    ran_s: float  # without the time between two attempts; it goes on counting from `running_since`, if that is known
+    running_since: float | None
 
 
 class TaskCounts(TasksByState):
@@ -57,6 +60,7 @@ class PredictedStart(TypedDict):
 class WorkloadDetail(WorkloadRow, PredictedStart):
     spec: dict[str, Any]
     tasks: TaskCounts
+    placed_at: float | None  # when the first of its tasks got a node
 
 
 class WorkloadPage(TypedDict):
@@ -82,3 +86,61 @@ class TaskRow(TypedDict):
     failures: int
     bind_failures: int
     devices: list[int]  # slots of the GPUs it has on its node
+
+
+class TaskPage(TypedDict):
+    """`total`: how many tasks were meant, on this page and others."""
+
+    items: list[TaskRow]
+    total: int
+
+
+class AttemptRow(TypedDict):
+    """One attempt to run a task. `state`: how it ended (`failed`, `evicted`, `preempted`, `moved`, …), or the state of
+    the task for its latest one. An attempt that migrated live is one row for each of its nodes."""
+
+    workload: int
+    replica: int
+    attempt: int
+    node: str
+    backend: str
+    placed_at: float
+    started_at: float | None
+    ended_at: float | None
+    state: str
+    message: str
+    exit_code: int | None
+
+
+class AttemptPage(TypedDict):
+    """Newest first. `total`: how many attempts were meant, on this page and others."""
+
+    items: list[AttemptRow]
+    total: int
+
+
+class UsageRow(WorkloadRow):
+    """A workload with what it used. `cpu` and `gpu`: of one task. Hours are those in which its tasks ran."""
+
+    cpu: float
+    gpu: float
+    attempts: int  # that ran
+    exit_code: int | None  # the highest of its tasks
+    waited_s: float
+    cpu_hours: float
+    gpu_hours: float
+
+
+class UsageTotal(TypedDict):
+    workloads: int
+    attempts: int
+    cpu_hours: float
+    gpu_hours: float
+
+
+class UsagePage(TypedDict):
+    """Newest first; `cursor` asks for the next page, None after the last. `total`: of all pages."""
+
+    items: list[UsageRow]
+    cursor: str | None
+    total: UsageTotal

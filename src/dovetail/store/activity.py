@@ -110,6 +110,11 @@ class ActivityReads(ABC):
         rows.sort(key=lambda row: (row["placed_at"], row["attempt"], row["replica"]), reverse=True)
         return ListSlice(rows[offset : offset + limit], len(rows))
 
+    def first_placed(self, workload_id: int) -> float | None:
+        firsts = [select(func.min(one.c.placed_at)).where(one.c.workload == workload_id) for one in (tasks, attempts)]
+        with self._reading() as connection:
+            return min((at for first in firsts if (at := connection.scalar(first)) is not None), default=None)
+
     def run_spans(self, workload_ids: Collection[int]) -> dict[int, list[tuple[float, float | None]]]:
         repeated = select(attempts.c.workload).where(attempts.c.workload.in_(workload_ids)).distinct()
         with self._reading() as connection:
@@ -185,7 +190,9 @@ def _last_before(connection: Connection, at: float) -> int:
 
 
 def _event_conditions(where: EventFilter) -> Iterable[ColumnElement[bool]]:
-    for column in ("workload", "node", "backend"):
+    if where.workloads is not None:
+        yield history.c.workload.in_(where.workloads)
+    for column in ("node", "backend"):
         if (wanted := getattr(where, column)) is not None:
             yield history.c[column] == wanted
     if where.replica is not None:  # what is about the whole workload is about this task as well
@@ -251,7 +258,8 @@ def _ran(ids: Any, where: UsageFilter, now: float) -> Subquery:
     attempt = (spans.c.workload, spans.c.replica, spans.c.attempt)
     began, ended = func.min(spans.c.started_at).label("began"), func.max(spans.c.ended_at).label("ended")
     each = select(spans.c.workload, began, ended).group_by(*attempt).subquery()
-    first, last = each.c.began, each.c.ended
+    first: ColumnElement[float] = each.c.began
+    last: ColumnElement[float] = each.c.ended
     if where.truncate:
         first = case((first < where.since, where.since), else_=first)
         last = case((last > min(where.until, now), min(where.until, now)), else_=last)

@@ -46,7 +46,7 @@ class ListSlice:
 class EventFilter:
     """Every condition that is given must hold. `namespace`: of the workload. `since`: seconds since the epoch."""
 
-    workload: int | None = None
+    workloads: Collection[int] | None = None
     replica: int | None = None
     namespace: str | None = None
     node: str | None = None
@@ -136,6 +136,9 @@ class Store(Protocol):
     ) -> ListSlice:
         """Every attempt of its tasks, newest first, with its node and times; `ended_at` is None for one that goes on.
         One that migrated live is one row for each of its nodes. `repeated`: only of tasks that have several rows."""
+
+    def first_placed(self, workload_id: int) -> float | None:
+        """When the first of its tasks got a node."""
 
     def run_spans(self, workload_ids: Collection[int]) -> dict[int, list[tuple[float, float | None]]]:
         """When tasks ran, from and until, None for now; only of those workloads that have had a repeated task."""

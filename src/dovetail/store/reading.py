@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import ColumnElement, Select, func, select, text
+from sqlalchemy import ColumnElement, Connection, Select, func, select, text
 
 from dovetail.model.reason import explanation_dict
 from dovetail.model.record import BackendRecord

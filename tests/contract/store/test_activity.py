@@ -84,7 +84,7 @@ def test_a_pending_task_has_only_its_earlier_attempts(store: Store) -> None:
 
 def test_failed_and_unusual_tasks_come_first_and_every_task_comes_once(store: Store) -> None:
     store.write(Batch(submitted=[new_workload(1, replicas=9)]))
-    states = {
+    states: dict[int, tuple[TaskState, dict[str, Any]]] = {
         0: (TaskState.SUCCEEDED, {"finished_at": NOW + 5}),
         1: (TaskState.RUNNING, {"started_at": NOW}),
         2: (TaskState.FAILED, {"finished_at": NOW + 1}),
@@ -126,7 +126,7 @@ def test_events_name_their_workload_and_are_paged_both_ways(store: Store) -> Non
     assert words(EventFilter(), before=int(newest.cursor), newest_first=True) == ["two", "one"]
     assert words(EventFilter(since=NOW + 2)) == ["three", "four"]
     assert words(EventFilter(namespace="research")) == ["one", "three"]
-    assert words(EventFilter(workload=1, replica=3)) == ["three"]
+    assert words(EventFilter(workloads=[1], replica=3)) == ["three"]
     assert words(EventFilter(kinds=["nothing"])) == []
 
 

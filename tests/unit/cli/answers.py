@@ -6,7 +6,7 @@ from dovetail.cli.render.parts.text import Drawing
 from dovetail.responses.nodes import NodeRow
 from dovetail.responses.questions import DecisionExplanation, RankedNode
 from dovetail.responses.queues import QueueItem
-from dovetail.responses.workloads import TaskRow, WorkloadDetail
+from dovetail.responses.workloads import AttemptRow, TaskRow, WorkloadDetail
 
 NOW = 1_700_000_000.0
 
@@ -43,6 +43,9 @@ def workload(name: str = "train", **fields: Any) -> WorkloadDetail:
         "finished_at": None,
         "spec": {"name": name, "resources": {"cpu": "2", "memory": "4GiB"}, "run": {"command": ["echo", "two words"]}},
         "tasks": {"total": 4, "pending": 0, "active": 3, "succeeded": 1, "failed": 0, "cancelled": 0},
+        "placed_at": NOW - 58,
+        "ran_s": 0.0,
+        "running_since": NOW - 50,
     }
     return found | fields  # type: ignore[no-any-return]
 
@@ -61,6 +64,23 @@ def task(replica: int = 0, **fields: Any) -> TaskRow:
         "placed_at": NOW - 58,
         "started_at": NOW - 50,
         "finished_at": None,
+    }
+    return found | fields  # type: ignore[no-any-return]
+
+
+def attempt(number: int = 1, **fields: Any) -> AttemptRow:
+    found: Any = {
+        "workload": 7,
+        "replica": 3,
+        "attempt": number,
+        "node": f"node-{number}",
+        "backend": "local",
+        "placed_at": NOW - 58,
+        "started_at": NOW - 50,
+        "ended_at": NOW - 40,
+        "state": "failed",
+        "message": "exited with status 3; retry 1 of 5 in 1.0 s",
+        "exit_code": 3,
     }
     return found | fields  # type: ignore[no-any-return]
 

@@ -47,6 +47,8 @@ ASKED = """
     get profiles
     describe guarded
     logs guarded
+    events
+    history
     queue
     queues
     top --once

@@ -46,8 +46,8 @@ from dovetail.responses.policies import (
 )
 from dovetail.responses.questions import CapacityAnswer, ExplainAnswer, FragmentationReport, Plans, WhyNotAnswer
 from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
-from dovetail.responses.system import HistoryRow, Profiles
-from dovetail.responses.workloads import AcceptedWorkloads, WorkloadDetail, WorkloadPage
+from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
+from dovetail.responses.workloads import AcceptedWorkloads, UsagePage, WorkloadDetail, WorkloadPage
 
 #: Each command that has `-o`, as it is called on the server below, and what it prints.
 PRINTED: dict[str, Any] = {
@@ -63,6 +63,9 @@ PRINTED: dict[str, Any] = {
     "get policies": list[PolicyDetail],
     "get profiles": Profiles,
     "describe job": WorkloadDescription,
+    "events": HistoryPage,
+    "events job --kind running": HistoryPage,
+    "history": UsagePage,
     "queue": list[QueueItem],
     "queues": QueuesAnswer,
     "top": ClusterOverview,

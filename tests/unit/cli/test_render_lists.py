@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.cli.answers import NOW, drawn, explanation, node, task, waiting, widest, workload
+from tests.unit.cli.answers import NOW, attempt, drawn, explanation, node, task, waiting, widest, workload
 
 from dovetail.cli.render.cluster import cluster_frame
 from dovetail.cli.render.description import description, timeline
@@ -129,19 +129,29 @@ def test_work_that_waits_for_other_work_has_no_number_and_raised_priorities_are_
 
 
 def test_the_timeline_of_running_work_ends_with_the_time_so_far() -> None:
-    text = timeline(workload(), [task()], NOW).plain
+    text = timeline(workload(), [], NOW).plain
     assert text.startswith("submitted ")
     assert "─ 2.0s ─ placed ─ 8.0s ─ ● running 50s so far" in text
 
 
 def test_the_timeline_of_waiting_work_says_how_long_it_waits() -> None:
-    row = workload(state="pending", started_at=None)
-    assert timeline(row, [task(placed_at=None)], NOW).plain.endswith("─ ○ pending 1m00s so far")
+    row = workload(state="pending", started_at=None, placed_at=None)
+    assert timeline(row, [], NOW).plain.endswith("─ ○ pending 1m00s so far")
 
 
 def test_the_timeline_of_finished_work_ends_with_how_it_ended() -> None:
     row = workload(state="failed", finished_at=NOW - 20)
-    assert timeline(row, [task()], NOW).plain.endswith(" ─ 30s ─ ✗ failed")
+    assert timeline(row, [], NOW).plain.endswith(" ─ 30s ─ ✗ failed")
+
+
+def test_the_timeline_of_work_that_waits_again_counts_from_the_end_of_its_last_attempt() -> None:
+    row = workload(state="pending", started_at=NOW - 50, ran_s=20.0, running_since=None)
+    assert timeline(row, [attempt(ended_at=NOW - 30)], NOW).plain.endswith("─ ○ pending 30s so far")
+
+
+def test_the_timeline_of_work_that_runs_again_leaves_out_the_time_between_attempts() -> None:
+    row = workload(started_at=NOW - 50, ran_s=20.0, running_since=NOW - 15)
+    assert timeline(row, [attempt(2, ended_at=None), attempt()], NOW).plain.endswith("● running 35s so far")
 
 
 def test_a_description_holds_facts_tasks_decision_and_history_within_eighty_columns() -> None:
@@ -155,19 +165,24 @@ def test_a_description_holds_facts_tasks_decision_and_history_within_eighty_colu
         "replica": 0,
         "node": "",
     }
-    view = description(
-        workload(),
-        [task(0), task(1)],
-        [decision | {"explanation": explanation()}],
-        [line],
-        NOW,
-    )
-    text = drawn(view)
+    whole: Any = {
+        "workload": workload(failed=1),
+        "tasks": [task(3, state="failed", message="exited with status 3"), task(1)],
+        "attempts": [attempt(2, ended_at=None), attempt(1)],
+        "decisions": [decision | {"explanation": explanation()}],
+        "history": [line],
+    }
+    text = drawn(description(whole, (4, 9, 1), NOW))
     assert widest(text) <= 80
     assert text.startswith("default/train ● running")
     assert "echo 'two words'" in text
     assert "cpu 2, memory 4GiB" in text
-    assert "4 tasks, the first 2" in text
+    assert "1 of 4 tasks failed; the last was replica 3: exited with status 3" in text
+    assert "what it wrote: dovetail logs train.3" in text
+    assert "4 tasks, 2 of them, failed and unusual ones first" in text
+    assert "2 more: dovetail describe train --tasks all" in text
+    assert "7 more: dovetail describe train --all" in text
+    assert "there is more: dovetail describe train --all" in text
     assert "on node-0" in text
 
 

@@ -15,7 +15,7 @@ from tests.unit.api.server import serving, settings_in
 
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.client.amounts import shown
-from dovetail.client.workloads import OutputChunk
+from dovetail.client.output import OutputChunk
 from dovetail.model.node import Node
 from dovetail.model.resources import ResourceRequest
 from dovetail.model.workloads.workload import Workload

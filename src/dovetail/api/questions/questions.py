@@ -10,7 +10,7 @@ from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json
 from dovetail.api.questions import sentences
 from dovetail.api.questions.planning import NO_IMPASSE, blocker_fields, explanation_of, plans
-from dovetail.api.workloads import start_fields, summary_of
+from dovetail.api.workloads import start_fields, summaries_of
 from dovetail.control.errors import Conflict
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.nodes import unknown_nodes
@@ -33,6 +33,7 @@ from dovetail.responses.questions import (
     TypicalTask,
     WhyNotAnswer,
 )
+from dovetail.responses.workloads import WorkloadRow
 
 router = Routes()
 
@@ -76,10 +77,13 @@ async def explain(request: Request, ref: str, namespace: Namespace = None) -> Js
     row, replica = await plane.names.one(ref, namespace)
     decisions = cast("list[DecisionRow]", await plane.read(plane.store.decisions, row["id"], 1, replica))
     decision = decisions[0] if decisions else None
-    return Json(await plane.ask(lambda _: _explained(plane, row, decision)))
+    [summary] = await summaries_of(plane, [row])
+    return Json(await plane.ask(lambda _: _explained(plane, row, summary, decision)))
 
 
-def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow | None) -> Pieces[ExplainAnswer]:
+def _explained(
+    plane: ControlPlane, row: dict[str, Any], summary: WorkloadRow, decision: DecisionRow | None
+) -> Pieces[ExplainAnswer]:
     now = position = None
     impasse = NO_IMPASSE
     why = plane.questions.queues.wait_reason(row["id"], time.time())
@@ -95,7 +99,7 @@ def _explained(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow |
     set_aside = plane.questions.queues.parked_message(row["id"])
     start = yield from plane.questions.plans.start(row["id"], time.time())
     return {
-        "workload": summary_of(row),
+        "workload": summary,
         "state": row["state"],
         "answer": sentences.explained(row, decision, now, position, set_aside, impasse),
         "decision": decision,

@@ -12,12 +12,13 @@ from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.problems import RETRY_AFTER_S, HttpProblem
 from dovetail.api.protocol.replies import EventStream, Json, PlainText, json_bytes, until_closing
+from dovetail.api.system.event_pages import history_page
 from dovetail.control.errors import ControlError
 from dovetail.control.plane import ControlPlane
 from dovetail.model.text.strict import MAX_NAME, MAX_NODE_NAME
 from dovetail.placement.pipeline.profiles import BUILT_IN
-from dovetail.responses import ItemList
-from dovetail.responses.system import ClusterSummary, HistoryRow, NodeCounts, Profiles, ServerHealth
+from dovetail.responses.system import ClusterSummary, HistoryPage, HistoryRow, NodeCounts, Profiles, ServerHealth
+from dovetail.store.contract import EventFilter
 
 router = Routes()
 root = Routes(tags=["system"])
@@ -87,44 +88,59 @@ async def profiles(request: Request) -> Json[Profiles]:
 async def events(
     request: Request,
     after: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+    before: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+    newest: bool = False,
+    since: Annotated[float | None, Query(ge=0, le=1e12)] = None,
+    kind: Annotated[list[str], Query(max_length=20)] = [],  # noqa: B006 - FastAPI copies it
     workload: Annotated[str | None, Query(max_length=200)] = None,
     namespace: Namespace = None,
+    replica: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
     node: Annotated[str | None, Query(max_length=MAX_NODE_NAME)] = None,
     backend: Annotated[str | None, Query(max_length=MAX_NAME)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
     last_event_id: Annotated[str | None, Header()] = None,
-) -> Json[ItemList[HistoryRow]] | EventStream[HistoryRow]:
-    """Past events, oldest first; with `Accept: text/event-stream` a stream of events as they happen.
+) -> Json[HistoryPage] | EventStream[HistoryRow]:
+    """Past events, oldest first, or `newest` first; with `Accept: text/event-stream` a stream of events as they happen.
 
-    The stream begins after the event `after`, or the one in the header Last-Event-ID, otherwise now. `backend`: who
-    added, changed or removed it, and when.
+    A page holds events after and before these `seq`, and not older than `since` (seconds since the epoch). The stream
+    begins after the event `after`, or the one in the header Last-Event-ID, otherwise now. `namespace`: of the workload,
+    and without one of all workloads. `backend`: who added, changed or removed it, and when.
     """
     plane = plane_of(request)
-    named = None if workload is None else await plane.names.find(workload, namespace)
-    ids, replica = (None, None) if named is None else (named.ids, named.replica)
+    ids = None
+    if workload is not None:
+        named = await plane.names.find(workload, namespace)
+        ids, namespace = named.ids, None
+        replica = named.replica if replica is None else replica
+    where = EventFilter(ids, replica, namespace, node, backend, tuple(kind), since)
     if EventStream.media_type not in request.headers.get("Accept", ""):
-        rows = await plane.read(plane.store.history, ids, node, after or 0, limit, backend, replica)
-        return Json({"items": cast("list[HistoryRow]", rows)})
+        return Json(await history_page(plane, where, limit, after or 0, before, newest_first=newest))
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
         after = int(last_event_id[:18])  # a browser sends it after a lost connection
-    asked = {"workload": ids, "node": node, "backend": backend}
-    accepted: dict[str, list[Any]] = {
-        column: value if isinstance(value, list) else [value] for column, value in asked.items() if value is not None
-    }
-    if replica is not None:
-        accepted["replica"] = [None, replica]
-    stream = until_closing(request, _stream(plane, after, accepted))
+    stream = until_closing(request, _stream(plane, after, where))
     return EventStream(stream, headers=_STREAM_HEADERS)
 
 
-async def _stream(plane: ControlPlane, after: int | None, accepted: dict[str, list[Any]]) -> AsyncIterator[bytes]:
+def _is_wanted(line: dict[str, Any], where: EventFilter) -> bool:
+    """As `Store.events` chooses them."""
+    if where.workloads is not None and line["workload"] not in where.workloads:
+        return False
+    for column in ("namespace", "node", "backend"):
+        wanted = getattr(where, column)
+        if wanted is not None and line[column] != wanted:
+            return False
+    about_another = where.replica is not None and line["replica"] not in (where.replica, None)
+    return not about_another and (not where.kinds or line["kind"] in where.kinds)
+
+
+async def _stream(plane: ControlPlane, after: int | None, where: EventFilter) -> AsyncIterator[bytes]:
     yield b": events of Dovetail\n\n"  # at once: the client then knows that it is connected
     try:
         async with plane.subscribe(after) as lines:
             async for line in lines:
                 if line is None:
                     yield b": still here\n\n"
-                elif all(line[column] in values for column, values in accepted.items()):
+                elif _is_wanted(line, where):
                     yield _event(line)
     except ControlError:
         return  # the server stops; the client comes back with Last-Event-ID

@@ -109,6 +109,12 @@ class LocalBackend:
         async for block in execute_in(run.path, command, stdin):
             yield block
 
+    async def log_tail(self, key: str, lines: int) -> int:
+        return await asyncio.to_thread(LocalRunFolder.find_tail, self._folder, key, lines)
+
+    async def log_since(self, key: str, at: float) -> int:
+        return await asyncio.to_thread(LocalRunFolder.find_since, self._folder, key, at)
+
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()

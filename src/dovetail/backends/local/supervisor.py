@@ -16,7 +16,7 @@ Start-up time is paid for every attempt, hence the plain style: no `json`, `sign
 `pathlib`, which together would take longer to load than everything else takes to run.
 """
 
-# ruff: noqa: PTH102, PTH103, PTH106, PTH108, PTH110, PTH123, PTH208, SIM105
+# ruff: noqa: PTH102, PTH103, PTH106, PTH108, PTH110, PTH116, PTH123, PTH208, SIM105
 
 import _signal as signal  # type: ignore[import-not-found]  # the C part; `signal` would load enum as well
 import errno
@@ -25,10 +25,11 @@ import sys
 import time
 
 ORDER, CLAIM, RUNNING, RESULT, STOP = "order", "claim.json", "running.json", "result.json", "stop"
-OUTPUT, WORK, DOORBELL = "output.log", "work", ".doorbell"
+OUTPUT, OUTPUT_TIMES, WORK, DOORBELL = "output.log", "output.times", "work", ".doorbell"
 
 TIME_LIMIT_EXIT, UNUSABLE_EXIT, NOT_FOUND_EXIT = 124, 126, 127  # as timeout(1) and the shells have them
 NOTICE_S = 2.0  # how soon a stop is noticed if its signal was lost
+RECORD_S = 10.0  # how often the size of the output is written down, if it has changed
 SWEEP_UP_S = 5.0  # how long killed processes may take to go before the result is written anyway
 _STOPPING = (15, 2, 1)  # SIGTERM, SIGINT, SIGHUP
 _WAKING = (*_STOPPING, 17)  # and SIGCHLD
@@ -246,14 +247,29 @@ def _stop_asked(run: str, signo: int | None) -> str | None:
     return asked
 
 
+def _record_size(run: str, before: int) -> int:
+    """Write down how long the output is now, so that people can ask for what is newer. Returns its size."""
+    try:
+        size = os.stat(f"{run}/{OUTPUT}").st_size
+        if size != before:
+            with open(f"{run}/{OUTPUT_TIMES}", "a") as file:
+                file.write(f"{time.time():.3f} {size}\n")
+    except OSError:  # a full disk: the output matters more than its index
+        return before
+    return size
+
+
 def _watch(run: str, order: Fields, pid: int) -> Outcome | None:
     """Until the command has ended (it is not reaped yet). Returns the outcome if this function ended it, else None."""
     cgroups, started = order.get("cgroup", []), time.monotonic()
     run_for_s = float(order["run_for_s"][0]) if "run_for_s" in order else None
     ending: Outcome | None = None
     due, signo = started + run_for_s if run_for_s is not None else None, None
+    size, recorded = 0, started
     while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
         now = time.monotonic()
+        if now - recorded >= RECORD_S:
+            size, recorded = _record_size(run, size), now
         if ending is None:
             asked = _stop_asked(run, signo)
             if asked is not None:

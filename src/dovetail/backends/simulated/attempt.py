@@ -45,12 +45,25 @@ class SimulatedAttempt:
 
 def read_log(attempt: SimulatedAttempt, now: float, offset: int, limit: int) -> LogChunk:
     """At most `limit` bytes from `offset`; empty after the end."""
-    text = "".join(f"{_clock(at)} {line}\n" for at, line in _lines(attempt, now))
-    whole = text.encode("ascii", "backslashreplace")
+    whole = b"".join(written for _, written in _written(attempt, now))
     start = min(max(offset, 0), len(whole))
     chunk = whole[start : start + max(limit, 0)]
     next_offset = start + len(chunk)
     return LogChunk(chunk.decode("ascii"), next_offset, attempt.end is not None and next_offset == len(whole))
+
+
+def line_starts(attempt: SimulatedAttempt, now: float) -> list[tuple[float, int]]:
+    """When each line was written and its offset; last, now and the offset of what comes next."""
+    found, offset = [], 0
+    for at, written in _written(attempt, now):
+        found.append((at, offset))
+        offset += len(written)
+    return [*found, (now, offset)]
+
+
+def _written(attempt: SimulatedAttempt, now: float) -> Iterator[tuple[float, bytes]]:
+    for at, line in _lines(attempt, now):
+        yield at, f"{_clock(at)} {line}\n".encode("ascii", "backslashreplace")
 
 
 def _clock(at: float) -> str:

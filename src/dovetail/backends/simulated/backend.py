@@ -82,6 +82,15 @@ class SimulatedBackend:
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         return self._world.logs(key, self._now(), offset, limit)
 
+    async def log_tail(self, key: str, lines: int) -> int:
+        starts = [offset for _, offset in self._world.log_lines(key, self._now())]
+        return starts[max(0, len(starts) - 1 - lines)]
+
+    async def log_since(self, key: str, at: float) -> int:
+        since = self._born_at + (at - self._born_at) * self._speed
+        lines = self._world.log_lines(key, self._now())
+        return next((offset for written_at, offset in lines if written_at >= since), lines[-1][1])
+
     async def close(self) -> None:
         player, self._task = self._task, None
         if player is not None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.backends.contract import Assignment, LogChunk, Phase, Refusal, Status
-from dovetail.backends.simulated.attempt import SimulatedAttempt, read_log
+from dovetail.backends.simulated.attempt import SimulatedAttempt, line_starts, read_log
 from dovetail.backends.simulated.rehearsal import chances, exponential, rehearse
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.model.command import task_of_key
@@ -136,6 +136,13 @@ class World:
         if attempt is None or attempt.fate is None:
             raise KeyError(key)
         return read_log(attempt, now, offset, limit)
+
+    def log_lines(self, key: str, now: float) -> list[tuple[float, int]]:
+        """When each line was written and where it begins; last, now and where the next one will."""
+        attempt = self._live.get(key) or self._ended.get(key)
+        if attempt is None or attempt.fate is None:
+            raise KeyError(key)
+        return line_starts(attempt, now)
 
     # The passing of time.
 

@@ -141,6 +141,12 @@ class SlurmBackend:
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         return await asyncio.to_thread(JobRunFolder.read_output, self._folder, key, offset, limit)
 
+    async def log_tail(self, key: str, lines: int) -> int:
+        return await asyncio.to_thread(JobRunFolder.find_tail, self._folder, key, lines)
+
+    async def log_since(self, key: str, at: float) -> None:
+        """Slurm does not record when output was written."""
+
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         cluster,
         decision,
         description,
+        events,
         fragmentation,
         nodes,
         policies,
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
         reservations,
         simulation,
         topology,
+        usage,
         workloads,
     )
 
-__all__ = ["backends", "batch", "cluster", "decision", "description", "fragmentation"]
-__all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "workloads"]
+__all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
+__all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
 
 
 def __getattr__(name: str) -> ModuleType:

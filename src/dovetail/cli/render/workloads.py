@@ -22,8 +22,22 @@ def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, m
         return Text("no workloads here; submit one: dovetail submit --name hello -- echo hi")
     found = Counter(row["state"] for row in rows)
     head = f"{'the newest ' if more else ''}{count(len(rows), 'workload')}: {tally(found)}"
+    return Stack(Text(head), table(_columns(rows, now, wide), rows, wide))
+
+
+def further_rows(first: Sequence[WorkloadRow], rows: Sequence[WorkloadRow], now: float, wide: bool = False) -> Drawing:
+    """Rows below a table that was drawn before, in columns at least as wide."""
+    return table(_columns([*first, *rows], now, wide), [*first, *rows], wide).below(len(first))
+
+
+def what_counts(row: WorkloadRow) -> object:
+    """What of a row is a change, and not only time that passes."""
+    return (row["state"], row["pending"], row["active"], row["succeeded"], row["failed"], row["cancelled"], note(row))
+
+
+def _columns(rows: Sequence[WorkloadRow], now: float, wide: bool) -> list[TableColumn[WorkloadRow]]:
     name = plain_name if wide else name_of(rows)
-    columns: list[TableColumn[WorkloadRow]] = [
+    return [
         TableColumn("ID", lambda row: row["id"], right=True, wide=True),
         TableColumn("NAMESPACE", lambda row: row["namespace"], wide=True),
         TableColumn("NAME", name),
@@ -38,7 +52,6 @@ def workload_list(rows: Sequence[WorkloadRow], now: float, wide: bool = False, m
         TableColumn("SUBMITTED", lambda row: moment(row["submitted_at"], now), wide=True),
         TableColumn("NOTE", lambda row: _start_and_note(row, now), folds=True),
     ]
-    return Stack(Text(head), table(columns, rows, wide))
 
 
 def _start_and_note(row: WorkloadRow, now: float) -> str:
@@ -69,11 +82,21 @@ def _placed_at(row: TaskRow, now: float) -> float:
 
 
 def ran(row: WorkloadRow | TaskRow, now: float) -> str:
-    """How long it ran, or runs so far."""
+    """How long it ran, or runs so far: a workload without the time between attempts, a task in its latest attempt."""
+    if "ran_s" in row:
+        return span(ran_s(cast("WorkloadRow", row), now))
     if row["started_at"] is None:
         return "-"
     finished_at = row["finished_at"]
     return span((now if finished_at is None else finished_at) - row["started_at"])
+
+
+def ran_s(row: WorkloadRow, now: float) -> float | None:
+    """None for work that never ran."""
+    if row["started_at"] is None:
+        return None
+    since = row["running_since"]
+    return row["ran_s"] + (0.0 if since is None else max(0.0, now - since))
 
 
 def note(row: WorkloadRow | TaskRow) -> str:

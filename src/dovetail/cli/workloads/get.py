@@ -1,19 +1,21 @@
-"""`dovetail get` and `dovetail describe`: lists, workloads by name, and everything about one of them."""
+"""`dovetail get`: lists, and workloads by name."""
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.named import refs, show_each
-from dovetail.cli.terminal.output import Format, Output, say, show
+from dovetail.cli.terminal.named import refs
+from dovetail.cli.terminal.output import Format, Output, draw, say, show, write
+from dovetail.cli.terminal.paging import every_page
 from dovetail.cli.terminal.parameters import Argument, Option
-from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, check_name, connect
+from dovetail.cli.terminal.server import Url, check_name, connect
 
 if TYPE_CHECKING:
     from dovetail.client import Client
-    from dovetail.responses.combined import WorkloadDescription
+    from dovetail.responses.workloads import WorkloadPage
 
 #: What is only listed as a whole, by the name of the client's method, and how it is drawn.
 OTHERS: dict[str, Callable[[Any, bool], Any]] = {
@@ -24,9 +26,6 @@ OTHERS: dict[str, Callable[[Any, bool], Any]] = {
     "profiles": lambda found, wide: render.profiles.profile_list(found, wide),
 }
 KINDS = ("workloads", "nodes", *OTHERS)
-_WHAT = f"{', '.join(KINDS)}, or workloads."
-_TASKS_DESCRIBED = 20
-_HISTORY_DESCRIBED = 200
 
 
 def get(
@@ -49,8 +48,10 @@ def get(
     priority: Annotated[str | None, Option(metavar="WORD", help="critical, high, medium, low, batch.")] = None,
     match: Annotated[str | None, Option(metavar="TEXT", help="Whose name contains this.")] = None,
     unfinished: Annotated[bool, Option("--unfinished", "-u", help="Only what has not ended.")] = False,
-    limit: Annotated[int, Option(metavar="N", min=1, max=1000, help="How many at most.")] = 50,
+    limit: Annotated[int, Option(metavar="N", min=1, help="How many at most.")] = 50,
+    everything: Annotated[bool, Option("--all", help="As many as there are.")] = False,
     cursor: Annotated[str | None, Option(metavar="TEXT", help="Go on where the last page ended.")] = None,
+    watch: Annotated[bool, Option("--watch", "-w", help="Go on with workloads that change; Ctrl-C ends it.")] = False,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
@@ -59,28 +60,59 @@ def get(
     `dovetail get` lists workloads, `dovetail get NAME` shows one, `dovetail get nodes` lists nodes.
     """
     kind, names = _asked(what or [])
+    where: dict[str, Any] = {
+        "namespace": namespace,
+        "state": state,
+        "user": user,
+        "service": service,
+        "priority": priority,
+        "name": match,
+        "unfinished": unfinished,
+    }
+    if watch and kind != "workloads":
+        raise Failure("--watch shows workloads; for the whole cluster see: dovetail top", ExitCode.USAGE)
     with connect(url) as client:
         if kind != "workloads":
             _list_other(client, kind, names, output)
+            return
+        rows = partial(_named, client, names, namespace)
+        page = partial(_page, client, where, None if everything else limit, cursor)
+        if watch:
+            _watch(client, rows if names else lambda: page()["items"], output)
         elif names:
-            _show_named(client, names, namespace, output)
+            _show_named(rows(), output)
         else:
-            page = client.workloads(
-                namespace=namespace,
-                state=state,
-                user=user,
-                service=service,
-                priority=priority,
-                name=match,
-                unfinished=unfinished,
-                limit=limit,
-                cursor=cursor,
-            )
-            more = page["cursor"]
-            drawn = page["items"]
-            show(page, output, lambda wide: render.workloads.workload_list(drawn, time.time(), wide, more is not None))
-            if more is not None and not output.is_data:
-                say(f"there are more: add --cursor {more} for the next page, or --limit for a longer one")
+            _show_page(page(), output)
+
+
+def _page(client: "Client", where: dict[str, Any], most: int | None, cursor: str | None) -> "WorkloadPage":
+    items, more = every_page(lambda size, after: client.workloads(limit=size, cursor=after, **where), most, cursor)
+    return {"items": items, "cursor": more}
+
+
+def _show_page(page: "WorkloadPage", output: Format) -> None:
+    more, drawn = page["cursor"], page["items"]
+    show(page, output, lambda wide: render.workloads.workload_list(drawn, time.time(), wide, more is not None))
+    if more is not None and not output.is_data:
+        say(f"there are more: --all shows all, --limit N more of them, --cursor {more} the next page")
+
+
+def _watch(client: "Client", rows: Callable[[], list[Any]], output: Format) -> None:
+    """Rows as tables of one width, or with `-o json` as lines of JSON."""
+    from dovetail.cli.terminal.watching import watched
+
+    first: list[Any] | None = None
+    wide = output is Format.WIDE
+    for changed in watched(client, rows, client.workload, render.workloads.what_counts):
+        if output.is_data:
+            import orjson
+
+            write("".join(f"{orjson.dumps(row).decode()}\n" for row in changed))
+        elif first is None:
+            first = changed
+            draw(render.workloads.workload_list(changed, time.time(), wide), wide)
+        else:
+            draw(render.workloads.further_rows(first, changed, time.time(), wide), wide)
 
 
 def _asked(what: list[str]) -> tuple[str, list[str]]:
@@ -92,8 +124,11 @@ def _asked(what: list[str]) -> tuple[str, list[str]]:
     return "workloads", what
 
 
-def _show_named(client: "Client", names: list[str], namespace: str | None, output: Format) -> None:
-    rows: list[Any] = [client.workload(ref) for name in names for ref in refs(client, name, namespace)]
+def _named(client: "Client", names: list[str], namespace: str | None) -> list[Any]:
+    return [client.workload(ref) for name in names for ref in refs(client, name, namespace)]
+
+
+def _show_named(rows: list[Any], output: Format) -> None:
     one_or_all = rows[0] if len(rows) == 1 else rows
     show(one_or_all, output, lambda wide: render.workloads.workload_list(rows, time.time(), wide))
 
@@ -107,20 +142,3 @@ def _list_other(client: "Client", kind: str, names: list[str], output: Format) -
         raise Failure(f"{kind} are only listed as a whole; leave out {names[0]!r}", ExitCode.USAGE)
     found = getattr(client, kind)()
     show(found, output, lambda wide: OTHERS[kind](found, wide))
-
-
-def describe(name: WorkloadName, namespace: Namespace = None, output: Output = Format.TABLE, url: Url = None) -> None:
-    """Everything about one workload: timeline, tasks, the latest decision, history."""
-    with connect(url) as client:
-        described = [_description(client, ref) for ref in refs(client, name, namespace)]
-    now = time.time()
-    show_each(described, output, lambda whole, wide: render.description.description(**whole, now=now, wide=wide))
-
-
-def _description(client: "Client", ref: str) -> "WorkloadDescription":
-    return {
-        "workload": client.workload(ref),
-        "tasks": client.tasks(ref, limit=_TASKS_DESCRIBED),
-        "decisions": client.decisions(ref, limit=1),
-        "history": client.history(ref, limit=_HISTORY_DESCRIBED),
-    }

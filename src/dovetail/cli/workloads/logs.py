@@ -1,63 +1,169 @@
-"""`dovetail logs`: what a task wrote."""
+"""`dovetail logs`: what tasks wrote, now or as they write it."""
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.output import say, write
 from dovetail.cli.terminal.parameters import Option
+from dovetail.cli.terminal.past import Since, past_moment
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
+from dovetail.cli.terminal.trouble import say_trouble
+from dovetail.client.reconnecting import RECONNECT_S
 
 if TYPE_CHECKING:
     from dovetail.client import Client
+    from dovetail.responses.workloads import TaskRow
 
-_PAUSE_S = 0.5
-_NOT_STARTED = frozenset({"pending", "placed", "bound"})
+MOST_FOLLOWED = 50
 
 
 def command(
     name: WorkloadName,
     replica: Annotated[
-        int | None, Option("--replica", "-r", metavar="N", min=0, help="Which task; else the one in NAME, or 0.")
+        list[int] | None,
+        Option("--replica", "-r", metavar="N", min=0, help="Which task, may be repeated; else the one in NAME, or 0."),
     ] = None,
-    follow: Annotated[bool, Option("--follow", help="Go on until the task ends.")] = False,
+    everything: Annotated[bool, Option("--all", "-a", help="All its tasks.")] = False,
+    follow: Annotated[bool, Option("--follow", "-f", help="Go on until the task ends.")] = False,
+    tail: Annotated[int | None, Option(metavar="N", min=0, help="Only the last lines.")] = None,
+    since: Since = None,
+    previous: Annotated[bool, Option("--previous", "-p", help="The attempt before the latest one.")] = False,
+    attempt: Annotated[int | None, Option(metavar="N", min=1, help="This attempt.")] = None,
     namespace: Namespace = None,
     url: Url = None,
 ) -> None:
-    """Print what a task wrote to its output and error output; the latest attempt where there were several."""
+    """Print what a task wrote to its output and error output; the latest attempt where there were several.
+
+    With several tasks every line begins with the name of its task. --follow goes on over several attempts, and when the
+    server was away for a while; if it stays away, that is exit code 3.
+    """
+    if follow and (previous or attempt is not None):
+        raise Failure("--follow follows the latest attempt; leave out --previous and --attempt", ExitCode.USAGE)
+    place: dict[str, Any] = {"tail": tail, "since": past_moment("--since", since, time.time())}
     with connect(url) as client:
-        found = client.named(name, namespace)
-        which = next((one for one in (replica, found["replica"]) if one is not None), 0)
-        for row in found["workloads"]:
-            if len(found["workloads"]) > 1:
-                say(f"{typed_name(row)}:")
-            _print(client, row["id"], which, follow)
+        tasks = _tasks(client, name, namespace, replica or [], everything)
+        if follow:
+            _follow(client, tasks, place)
+            return
+        for task in tasks:
+            texts = _texts(client, task, place | {"previous": previous, "attempt": attempt})
+            _print(texts if len(tasks) == 1 else _marked(task.title, texts), skips_missing=len(tasks) > 1)
 
 
-def _print(client: "Client", id_: int, replica: int, follow: bool) -> None:
-    if follow:
-        _await_start(client, id_, replica)
-        for text in client.follow_logs(id_, replica=replica):
+class LoggedTask(NamedTuple):
+    """`title`: its name, as it can be typed."""
+
+    workload: int
+    replica: int
+    title: str
+
+
+def _tasks(
+    client: "Client", name: str, namespace: str | None, replicas: Sequence[int], everything: bool
+) -> list[LoggedTask]:
+    """The tasks that are meant: of one workload, or of each workload of a group."""
+    found = client.named(name, namespace)
+    tasks = []
+    for row in found["workloads"]:
+        chosen = sorted(set(replicas)) or [found["replica"] or 0]
+        numbers = range(row["replicas"]) if everything else chosen
+        tasks += [LoggedTask(row["id"], number, f"{typed_name(row)}.{number}") for number in numbers]
+    return tasks
+
+
+def _texts(client: "Client", task: LoggedTask, how: dict[str, Any]) -> Iterator[str]:
+    """The output up to now."""
+    chunk = client.logs(task.workload, replica=task.replica, **how)
+    while True:
+        yield chunk.text
+        if chunk.ended or not chunk.text:
+            return
+        chunk = client.logs(task.workload, replica=task.replica, attempt=chunk.attempt, offset=chunk.next_offset)
+
+
+def _print(texts: Iterator[str], skips_missing: bool) -> None:
+    """`skips_missing`: a task without output is named, and does not end the command."""
+    from dovetail.client import DovetailError
+
+    try:
+        for text in texts:
+            write(text)
+    except DovetailError as error:
+        if not skips_missing or error.status != 404:
+            raise
+        say(error.detail)
+
+
+def _marked(title: str, texts: Iterator[str]) -> Iterator[str]:
+    """Whole lines, each with its title."""
+    rest = ""
+    for text in texts:
+        *lines, rest = (rest + text).split("\n")
+        if lines:
+            yield "".join(f"{title}: {line}\n" for line in lines)
+    if rest:
+        yield f"{title}: {rest}\n"
+
+
+# --- following ---------------------------------------------------------------------------------------------------
+
+
+def _follow(client: "Client", tasks: Sequence[LoggedTask], place: dict[str, Any]) -> None:
+    if len(tasks) > MOST_FOLLOWED:
+        words = f"{len(tasks)} tasks are more than the {MOST_FOLLOWED} that can be followed at once"
+        raise Failure(f"{words}; choose some with --replica N", ExitCode.USAGE)
+    if len(tasks) == 1:
+        for text in _followed(client, tasks[0], place):
             write(text)
         return
-    offset = 0
-    while True:
-        chunk = client.logs(id_, replica=replica, offset=offset)
-        write(chunk.text)
-        if chunk.ended or chunk.next_offset == offset:
-            return
-        offset = chunk.next_offset
+    heard: SimpleQueue[str | Exception | None] = SimpleQueue()
+    for task in tasks:
+        Thread(target=_hear, args=(client.url, task, place, heard), daemon=True).start()
+    going_on = len(tasks)
+    while going_on:
+        found = heard.get()
+        if isinstance(found, Exception):
+            raise found
+        going_on -= found is None
+        write(found or "")
 
 
-def _await_start(client: "Client", id_: int, replica: int) -> None:
-    """Wait until the task has a node, and say why it waits: before that it has no output."""
-    told = ""
-    while True:
-        rows = client.tasks(id_, limit=1, offset=replica)
-        if not rows or rows[0]["state"] not in _NOT_STARTED:
-            return
-        words = f"waiting: it is {rows[0]['state']}" + (f", {rows[0]['message']}" if rows[0]["message"] else "")
-        if words != told:
+def _hear(url: str, task: LoggedTask, place: dict[str, Any], heard: "SimpleQueue[str | Exception | None]") -> None:
+    """Follow one of several tasks, on a connection of its own. The last word is None."""
+    try:
+        with connect(url) as client:
+            for text in _marked(task.title, _followed(client, task, place)):
+                heard.put(text)
+    except Exception as error:  # raised again where people see it
+        heard.put(error)
+    heard.put(None)
+
+
+def _followed(client: "Client", task: LoggedTask, place: dict[str, Any]) -> Iterator[str]:
+    from dovetail.client import ConnectError
+
+    how: dict[str, Any] = {"reconnect_s": RECONNECT_S, "on_trouble": say_trouble, "on_wait": _Waiting(task.title)}
+    try:
+        yield from client.follow_logs(task.workload, replica=task.replica, **how, **place)
+    except ConnectError as error:
+        words = f"{error}\n{task.title} may go on without it; its output is not whole"
+        raise Failure(words, ExitCode.UNREACHABLE) from None
+
+
+class _Waiting:
+    """Says once why a task has no output yet."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._told = ""
+
+    def __call__(self, task: "TaskRow") -> None:
+        words = f"waiting: {self._title} is {task['state']}" + (f", {task['message']}" if task["message"] else "")
+        if words != self._told:
             say(words)
-            told = words
-        time.sleep(_PAUSE_S)
+            self._told = words

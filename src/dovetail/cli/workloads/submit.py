@@ -16,6 +16,7 @@ from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.output import Format, Output, say, show
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, connect
+from dovetail.cli.workloads.failure_hint import failure_hint
 from dovetail.cli.workloads.job_options import NO_OPTIONS, JobOptions, takes_job_options
 from dovetail.cli.workloads.scripts import is_script, read_script
 from dovetail.cli.workloads.submission import WorkToSubmit, caller, described, made_up_name, read_submission
@@ -75,11 +76,11 @@ def command(
             return
         say(accepted_words(accepted))
         rows = wait_for(client, [row["id"] for row in accepted])
+        hint = failure_hint(client, rows)
     finished: FinishedWorkloads = {"workloads": rows}
     show(finished, output, lambda wide: render.workloads.workload_list(rows, time.time(), wide))
-    unlucky = [row for row in rows if row["state"] != "succeeded"]
-    if unlucky:
-        say(f"its output: dovetail logs {unlucky[0]['id']}; its story: dovetail describe {unlucky[0]['id']}")
+    if hint:
+        say(hint)
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 

@@ -38,7 +38,7 @@ class LiveTask:
         return LiveTask(*_recorded(record))
 
     def attempt_record(self, task: TaskId, reason: str, message: str, now: float) -> AttemptRecord | None:
-        """Its attempt as it ends now, or leaves its node; None if it has no node."""
+        """Its attempt as it ends now, has ended or leaves its node; None if it has no node."""
         if self.node is None or self.backend is None or self.placed_at is None:
             return None
         return AttemptRecord(
@@ -48,7 +48,7 @@ class LiveTask:
             backend=self.backend,
             placed_at=self.placed_at,
             started_at=self.started_at,
-            ended_at=now,
+            ended_at=now if self.finished_at is None else self.finished_at,
             reason=reason,
             message=message,
             exit_code=self.exit_code,

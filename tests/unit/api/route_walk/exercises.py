@@ -37,6 +37,7 @@ def list_and_inspect(walk: Walk) -> None:
         walk.client.workload("waits")
     walk.client.workload("listed")
     walk.client.tasks("listed")
+    assert walk.client.task_page("listed", state="running")["total"] == 2
     walk.client.cancel("listed")
     wait_for(lambda: walk.client.workload("listed")["state"] == "cancelled")
 
@@ -46,7 +47,16 @@ def decisions_and_history(walk: Walk) -> None:
     walk.running("decided", resources={"gpu": "500m"})
     walk.client.decisions("decided")
     walk.client.history("decided")
+    assert walk.client.history_page("decided", limit=1)["cursor"] is not None
     walk.client.cancel("decided")
+
+
+@exercises("GET /workloads/{ref}/attempts", "GET /usage")
+def attempts_and_usage(walk: Walk) -> None:
+    walk.running("counted", user="ada")
+    assert walk.client.attempts("counted")["total"] == 1
+    assert walk.client.usage(user="ada")["total"]["workloads"] >= 1
+    walk.client.cancel("counted")
 
 
 @exercises("GET /workloads/{ref}/logs")
@@ -331,6 +341,7 @@ def backends(walk: Walk) -> None:
 def events(walk: Walk) -> None:
     walk.running("eventful")
     past = walk.client.past_events(workload="eventful")
+    assert walk.client.event_page(workload="eventful", newest=True, limit=1)["cursor"] is not None
     assert next(walk.client.events(after=past[0]["seq"], workload="eventful")) == past[1]
     with walk.http.stream("GET", "/events?after=0", headers={"Accept": "text/event-stream"}) as answer:
         data = next(line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: "))

@@ -76,6 +76,15 @@ def output(walk: CommandWalk) -> None:
     walk.ended("wrote", replicas=2)
     assert walk.run("logs wrote.1") == walk.client.logs("wrote", replica=1).text != ""
     assert walk.run("logs wrote --follow") == walk.client.logs("wrote").text
+    lines = walk.run("logs wrote --all --tail 1").splitlines()
+    assert [line.partition(": ")[0] for line in lines] == ["wrote.0", "wrote.1"]
+
+
+@uses("events", "history")
+def the_past(walk: CommandWalk) -> None:
+    walk.ended("past", user="ada")
+    assert "default/past.0" in walk.run("events past.0")
+    assert "past" in walk.run("history --user ada")
 
 
 @uses("queue", "queues", "top")

@@ -27,6 +27,10 @@ def state(word: str) -> Text:
     return Text(f"{sign} {word}", style=style)
 
 
+def state_style(word: str) -> str:
+    return _SIGNS.get(word, ("", ""))[1]
+
+
 def tally(words: dict[str, int]) -> str:
     """`3 running, 1 failed`: states in the order of a lifecycle; states without tasks are left out."""
     order = [*(word for word in _SIGNS if word in words), *(word for word in words if word not in _SIGNS)]

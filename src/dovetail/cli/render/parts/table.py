@@ -8,7 +8,7 @@ draws one says which command shows the rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from dovetail.cli.render.parts.text import Text, cells
 from dovetail.model.text.listing import count
@@ -57,6 +57,12 @@ class Listing:
         self.rows = rows
         self.header = header
         self.compact = compact
+        self._drawn_before = 0
+
+    def below(self, drawn_before: int) -> Self:
+        """Only the rows after so many that were drawn before, in columns that suit all of them; without a header."""
+        self.header, self._drawn_before = False, drawn_before
+        return self
 
     def lines(self, width: int) -> list[Text]:
         if self._leaves_little(width):
@@ -64,7 +70,7 @@ class Listing:
         widths, natural = self.widths(width), self._natural()
         folds = widths != natural and not self.compact
         found = self._header(widths) if self.header else []
-        for row in self.rows:
+        for row in self.rows[self._drawn_before :]:
             found += self._folded(row, widths) if folds else [self._joined(row, widths)]
         too_wide = sum(widths) + GAP * (len(widths) - 1) > width
         return [line.cut(width) for line in found] if too_wide else found
@@ -80,7 +86,7 @@ class Listing:
         rest = Listing(self.columns[:-1], [row[:-1] for row in self.rows], self.header)
         widths = rest.widths(width)
         found = rest._header(widths) if self.header else []
-        for row in self.rows:
+        for row in self.rows[self._drawn_before :]:
             found += rest._folded(row[:-1], widths)
             if row[-1].plain not in _NOTHING:
                 found += [Text.assemble(" " * INDENT, line) for line in row[-1].wrapped(max(1, width - INDENT))]
