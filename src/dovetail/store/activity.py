@@ -238,9 +238,12 @@ def _separate_nodes(rows: list[dict[str, Any]]) -> None:
 def _usage_conditions(where: UsageFilter) -> Iterable[ColumnElement[bool]]:
     yield or_(workloads.c.finished_at.is_(None), workloads.c.finished_at >= where.since)
     yield workloads.c.submitted_at <= where.until
-    for name in ("namespace", "user", "queue", "state"):
+    for name in ("namespace", "user", "state"):
         if (wanted := getattr(where, name)) is not None:
             yield workloads.c[name] == wanted
+    if where.queue is not None:
+        below = workloads.c.queue.startswith(f"{where.queue}/", autoescape=True)
+        yield or_(workloads.c.queue == where.queue, below)
     if where.name:
         yield workloads.c.name.icontains(where.name, autoescape=True)
 

@@ -58,7 +58,7 @@ class EventFilter:
 @dataclass(frozen=True, slots=True)
 class UsageFilter:
     """Workloads that waited or ran at some time between `since` and `until`. `truncate`: what they used outside of
-    that time is not counted."""
+    that time is not counted. `queue`: this one, and those below it."""
 
     since: float = 0.0
     until: float = math.inf

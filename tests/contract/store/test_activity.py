@@ -160,7 +160,9 @@ def test_usage_is_added_up_by_workload_and_in_total(store: Store) -> None:
     assert (totals.workloads, totals.attempts, totals.task_s) == (3, 4, [({"cpu": 2000, "gpu": 1000}, 90.0)])
     recent = UsageFilter(since=NOW + 90, truncate=True)
     assert [(row["id"], row["task_s"]) for row in store.usage(recent, 9, None, now).items] == [(3, 0.0), (2, 10.0)]
-    assert store.usage_totals(UsageFilter(queue="elsewhere"), now).workloads == 0
+    found = {queue: store.usage_totals(UsageFilter(queue=queue), now).workloads for queue in ("research", "re", "nlp")}
+    assert found == {"research": 3, "re": 0, "nlp": 0}
+    assert store.usage_totals(UsageFilter(queue="research/nlp"), now).workloads == 3
     with pytest.raises(ValueError, match="cursor"):
         store.usage(UsageFilter(), 1, "x", now)
 

@@ -30,7 +30,9 @@ def command(
     since: Annotated[str, Option(metavar="TIME", help=f"From when on: {ACCEPTED}.")] = "24h",
     until: Annotated[str | None, Option(metavar="TIME", help="Until when.  [default: now]")] = None,
     user: Annotated[str | None, Option("--user", "-u", metavar="NAME", help="Of this user.")] = None,
-    queue: Annotated[str | None, Option("--queue", "-q", metavar="QUEUE", help="Of this queue.")] = None,
+    queue: Annotated[
+        str | None, Option("--queue", "-q", metavar="QUEUE", help="Of this queue and those below.")
+    ] = None,
     namespace: Annotated[
         str | None, Option("--namespace", "-n", metavar="NAMESPACE", help="Of this namespace.")
     ] = None,
