@@ -96,4 +96,4 @@ def _accept(engine: Engine, id_: int, replicas: int, now: float) -> NewWorkload:
     fields = {"name": f"old-{id_}", "replicas": replicas, "resources": {"cpu": cpu, "memory": memory}}
     spec = Workload.model_validate(fields)
     engine.handle(Submitted(id_, spec), now)
-    return NewWorkload.of(id_, spec, engine.terms_json(id_), now)
+    return NewWorkload.of(id_, spec, engine.terms_json(id_), now, engine.queue_path(id_))

@@ -1,7 +1,5 @@
 """Backends on a terminal: the list in 80 columns, and one with everything."""
 
-from typing import Any
-
 from tests.unit.cli.answers import drawn
 
 from dovetail.cli.render.backends import backend_history, backend_list, one_backend
@@ -79,8 +77,18 @@ def test_one_backend_shows_its_settings_one_by_one() -> None:
 
 def test_its_history_says_when_and_what_in_full() -> None:
     message = "backend lab changed (folder, poll, prices) by ann: the disk of the old one was full"
-    nobody: Any = dict.fromkeys(("workload", "replica", "node", "namespace", "name"))
-    line = HistoryRow(seq=7, at=NOW - 90, kind="backend", message=message, backend="lab", **nobody)
+    line: HistoryRow = {
+        "seq": 7,
+        "at": NOW - 90,
+        "kind": "backend",
+        "message": message,
+        "workload": None,
+        "replica": None,
+        "node": None,
+        "backend": "lab",
+        "namespace": None,
+        "name": None,
+    }
     header, *lines = drawn(backend_history("lab", [line], NOW)).splitlines()
     assert header.split() == ["WHEN", "WHAT"]
     assert " ".join(" ".join(lines).split()).endswith(message)
