@@ -3,7 +3,7 @@
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.command import Move
-from dovetail.model.event import NodeDrained, TaskMoved
+from dovetail.model.event import NodeDrained, RetryAsked, TaskMoved
 
 
 def test_each_retry_leaves_a_record_of_the_attempt_before() -> None:
@@ -62,3 +62,15 @@ def test_a_task_that_waits_has_no_attempt_to_record() -> None:
     scene.tick()
     scene.cancel("w")
     assert scene.attempts == []
+
+
+def test_a_failed_task_that_is_asked_for_again_keeps_its_attempt_on_record() -> None:
+    scene = Scene()
+    scene.join("n1")
+    scene.run("w", replicas=2)
+    scene.tick(5)
+    scene.end("w", 0, code=3)
+    scene.tick(7)
+    scene.hear(RetryAsked(scene.ids["w"], "again"))
+    [first] = scene.attempts
+    assert (first.node, first.ended_at, first.reason, first.exit_code) == ("n1", 5.0, "failed", 3)
