@@ -34,13 +34,13 @@ _LARGEST_COMMAND = 1_000_000
 
 
 def run_warm(
-    arguments: Sequence[str], environment: Mapping[str, str], stdin: str | None = None
+    arguments: Sequence[str], environment: Mapping[str, str], stdin: str | None = None, folder: Path | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """As `subprocess.run` with captured output."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write((stdin or "").encode())
         given.seek(0)
-        asked = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
+        asked = {"arguments": list(arguments), "environment": dict(environment), "folder": str(folder or Path.cwd())}
         connection = _process()
         socket.send_fds(connection, [json.dumps(asked).encode()], [stream.fileno() for stream in (given, out, err)])
         status = int(connection.recv(100))

@@ -22,7 +22,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "slurm.md").read_text()
 
 
 def test_the_example_is_taken_as_it_stands() -> None:
-    example = re.search(r"^    backends:\n(?:      .*\n)+", PAGE, re.MULTILINE)
+    example = re.search(r"^backends:\n(?:  .*\n)+", PAGE, re.MULTILINE)
     assert example is not None
     entries = yaml.safe_load(example[0])["backends"]
     assert [BackendEntry.model_validate(entry).kind for entry in entries.values()] == ["slurm"]

@@ -1,0 +1,162 @@
+"""Runs the blocks of a page in order, as a reader would who follows it literally.
+
+The page starts at `make run`: this machine is the only node. `dovetail serve --config FILE` in a block starts another
+server, which takes over. Commands run in an empty folder that has `examples` and `deploy` of the repository. A block
+whose first line is a comment with a file name becomes that file; other complete workloads are submitted, have to be
+placed, and are cancelled; other YAML has to be valid. Python runs as a script.
+
+`dovetail` commands share one process with loaded modules (`warm_shell`), servers run as threads of the test.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.e2e.docs.comparing import matches
+from tests.e2e.docs.documents import check_document, is_work
+from tests.e2e.docs.page import COMMANDS, Block, Command, commands_of
+from tests.e2e.warm_shell import run_warm
+from tests.patience import wait_for
+from tests.unit.api.server import serving
+
+from dovetail.client import Client
+from dovetail.control.settings import load_settings
+
+ROOT = Path(__file__).parents[3]
+COLUMNS = "80"
+TIMEOUT_S = 60.0
+PATIENCE_S = 20.0
+#: Commands that change nothing: asked again until the answer is the one on the page, because work takes its time.
+QUESTIONS = (
+    "capacity", "describe", "events", "explain", "fragmentation", "get", "history", "logs", "nodes", "plan", "queue",
+    "queues", "top", "why-not",
+)  # fmt: skip
+#: Shell lines that only prepare a terminal.
+DONE_ALREADY = ("source .venv/bin/activate",)
+_SHELL_SIGNS = re.compile(r"[|<>;&`]|\$\(|\n")
+
+
+class PageRunner:
+    """Use it as a context manager: the end stops the page's servers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.work = folder / "work"
+        self.work.mkdir()
+        for name in ("examples", "deploy"):
+            (self.work / name).symlink_to(ROOT / name)
+        self._data = folder
+        self._servers = 0
+        self._url: str | None = None
+        self._ends = ExitStack()
+
+    def __enter__(self) -> "PageRunner":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.close()
+
+    def run(self, block: Block) -> None:
+        if block.not_run is not None:
+            return
+        if block.language in COMMANDS:
+            self._commands(block)
+        elif block.file_name is not None:
+            file = self.work / block.file_name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
+        elif block.language == "yaml":
+            self._yaml(block)
+        elif block.language == "json":
+            json.loads(block.text)
+        elif block.language == "toml":
+            tomllib.loads(block.text)
+        elif block.language == "python":
+            done = self._process([sys.executable, "-c", block.text])
+            assert done.returncode == 0, f"{block.where}: {done.stderr}"
+
+    @property
+    def url(self) -> str:
+        if self._url is None:
+            self._serve(None)
+        assert self._url is not None
+        return self._url
+
+    def _serve(self, config: Path | None) -> None:
+        self._servers += 1
+        data = self._data / f"data-{self._servers}"
+        settings = load_settings(config, {"DOVETAIL_DATA": json.dumps(str(data)), "DOVETAIL_LOGGING__LEVEL": "error"})
+        self._url = self._ends.enter_context(serving(settings))
+
+    def _commands(self, block: Block) -> None:
+        commands = commands_of(block)
+        expected = [0] * (len(commands) - 1) + [int(block.told.get("exits", 0))]
+        for command, status in zip(commands, expected, strict=True):
+            if command.words not in DONE_ALREADY:
+                self._command(f"{block.page}:{command.line}", command, status)
+
+    def _command(self, where: str, command: Command, status: int) -> None:
+        plain = not _SHELL_SIGNS.search(_without_quotes(command.words))
+        words = shlex.split(command.words, comments=True) if plain else ["bash"]
+        if words[:2] in (["make", "run"], ["dovetail", "serve"]):
+            assert words[2:3] in ([], ["--config"], ["-c"]), f"{where}: only --config FILE is known to the runner"
+            self._serve(self.work / words[3] if words[3:] else None)
+            return
+        done = self._until_agreed(words, command, status)
+        printed = f"{done.stdout}{done.stderr}"
+        assert done.returncode == status, f"{where}: exit {done.returncode}, not {status}: {command.words}\n{printed}"
+        expected = "\n".join(command.shown or [])
+        assert _shows(done, command.shown), f"{where}: {command.words}\n--- page\n{expected}\n--- printed\n{printed}"
+
+    def _until_agreed(self, words: list[str], command: Command, status: int) -> "subprocess.CompletedProcess[str]":
+        """What the command printed at last. A question is asked again for a while if the answer is another one."""
+        gives_up_at = time.monotonic() + (PATIENCE_S if words[0] == "dovetail" and words[1] in QUESTIONS else 0.0)
+        while True:
+            done = self._once(words, command.words)
+            if (done.returncode == status and _shows(done, command.shown)) or time.monotonic() >= gives_up_at:
+                return done
+            time.sleep(0.1)
+
+    def _once(self, words: list[str], line: str) -> "subprocess.CompletedProcess[str]":
+        if words[0] == "dovetail":
+            return run_warm(words[1:], self._environment(), folder=self.work)
+        return self._process(["bash", "-ec", line])
+
+    def _process(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_S, env=self._environment(), cwd=self.work
+        )
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOVETAIL_", "SCHEDULING_"))}
+        path = f"{Path(sys.executable).parent}:{kept['PATH']}"
+        return kept | {"COLUMNS": COLUMNS, "DOVETAIL_URL": self.url, "PATH": path}
+
+    def _yaml(self, block: Block) -> None:
+        check_document(block.text, block.where)
+        if not is_work(block.text):
+            return
+        with Client(self.url) as client:
+            numbers = [one["id"] for one in client.submit_yaml(block.text)]
+            if "waits" not in block.told:
+                wait_for(lambda: not any(client.workload(one)["pending"] for one in numbers), f"{block.where} is placed")
+            for number in numbers:
+                client.cancel(number)
+            wait_for(lambda: all(client.workload(one)["finished_at"] for one in numbers), f"{block.where} is cancelled")
+
+
+def _shows(done: "subprocess.CompletedProcess[str]", shown: list[str] | None) -> bool:
+    """Terminals show both streams; which line of which comes first differs."""
+    out, err = done.stdout, done.stderr
+    return shown is None or any(matches("\n".join(shown), text) for text in (out, f"{err}\n{out}", f"{out}\n{err}"))
+
+
+def _without_quotes(words: str) -> str:
+    """What the shell itself would read: no quoted text, no comment."""
+    return re.sub(r"'[^']*'|\"[^\"$`]*\"|\s#.*", "", words)
