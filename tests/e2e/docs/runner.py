@@ -145,7 +145,7 @@ class PageRunner:
         with Client(self.url) as client:
             numbers = [one["id"] for one in client.submit_yaml(block.text)]
             if "waits" not in block.told:
-                wait_for(lambda: not any(client.workload(one)["pending"] for one in numbers), f"{block.where} is placed")
+                wait_for(lambda: not any(client.workload(one)["pending"] for one in numbers), f"placing {block.where}")
             for number in numbers:
                 client.cancel(number)
             wait_for(lambda: all(client.workload(one)["finished_at"] for one in numbers), f"{block.where} is cancelled")
