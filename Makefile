@@ -59,6 +59,10 @@ lint: $(DEV_READY) ## check style, formatting, types and which room imports whic
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
+.PHONY: docs
+docs: $(DEV_READY) ## write the reference pages (docs/reference) from the models
+	@$(BIN)/python tools/reference.py
+
 .PHONY: format
 format: $(DEV_READY) ## apply the formatting and the safe style fixes
 	@$(BIN)/ruff check --fix
