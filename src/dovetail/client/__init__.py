@@ -12,15 +12,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dovetail.client.async_client import AsyncClient
     from dovetail.client.client import Client
     from dovetail.client.errors import ConnectError, DovetailError
+    from dovetail.client.executor import CallFailed, DovetailExecutor
 
-__all__ = ["Client", "ConnectError", "DovetailError"]
+__all__ = ["AsyncClient", "CallFailed", "Client", "ConnectError", "DovetailError", "DovetailExecutor"]
 
 _HOMES = {
+    "AsyncClient": "dovetail.client.async_client",
+    "CallFailed": "dovetail.client.executor",
     "Client": "dovetail.client.client",
     "ConnectError": "dovetail.client.errors",
     "DovetailError": "dovetail.client.errors",
+    "DovetailExecutor": "dovetail.client.executor",
 }
 
 

@@ -20,14 +20,14 @@ from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
 from dovetail.client.system import SystemCalls
 from dovetail.client.transport import Transport
+from dovetail.client.waiting import WaitCalls
 from dovetail.client.workload_changes import WorkloadChangeCalls
-from dovetail.client.workloads import WorkloadCalls
 
 TIMEOUT_S = 30.0
 
 
 class Client(
-    WorkloadCalls,
+    WaitCalls,
     WorkloadChangeCalls,
     NameCalls,
     OutputCalls,

@@ -5,40 +5,27 @@ is a line of its own.
 """
 
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.output import say
 from dovetail.cli.terminal.screen import status_line
-from dovetail.model.backoff import Backoff
+from dovetail.client.waiting import ENDED
 
 if TYPE_CHECKING:
     from dovetail.client import Client
     from dovetail.responses.workloads import WorkloadDetail
 
-_ENDED = frozenset({"succeeded", "failed", "cancelled"})
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 2.0
 _SPOKEN_OF = 20  # more workloads than this are summed up instead of named
 
 
 def wait_for(client: "Client", ids: Sequence[int]) -> "list[WorkloadDetail]":
     """The rows of the workloads once all have ended, in the order given."""
-    found: dict[int, WorkloadDetail] = {}
-    backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, factor=1.3)
     try:
         with status_line("waiting") as tell:
             progress = _Progress(len(ids), tell if sys.stderr.isatty() else None)
-            while True:
-                for id_ in ids:
-                    if id_ not in found or found[id_]["state"] not in _ENDED:
-                        found[id_] = client.workload(id_)
-                        progress.tell(found[id_])
-                if all(row["state"] in _ENDED for row in found.values()):
-                    return [found[id_] for id_ in ids]
-                time.sleep(backoff.next_s())
+            return client.wait(*ids, told=progress.tell)
     except KeyboardInterrupt:
         say("the work goes on; `dovetail get` shows it, `dovetail cancel` stops it")
         raise
@@ -59,11 +46,11 @@ class _Progress:
             return
         self._told[row["id"]], self._states[row["id"]] = words, row["state"]
         if self._number > _SPOKEN_OF:
-            ended = sum(state in _ENDED for state in self._states.values())
+            ended = sum(state in ENDED for state in self._states.values())
             words = f"{ended} of {self._number} workloads ended"
         if self._tell_in_place is not None:
             self._tell_in_place(words)
-        elif self._number <= _SPOKEN_OF or row["state"] in _ENDED:
+        elif self._number <= _SPOKEN_OF or row["state"] in ENDED:
             say(words)
 
 

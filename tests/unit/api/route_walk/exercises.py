@@ -62,7 +62,8 @@ def attempts_and_usage(walk: Walk) -> None:
 @exercises("GET /workloads/{ref}/logs")
 def output(walk: Walk) -> None:
     walk.client.submit({"name": "wrote", "run": {"command": ["x"], "simulate": {"run_time": "100ms"}}})
-    wait_for(lambda: walk.client.workload("wrote")["state"] == "succeeded")
+    (row,) = walk.client.wait("wrote")
+    assert row["state"] == "succeeded"
     assert "".join(walk.client.follow_logs("wrote")) == walk.client.logs("wrote").text
 
 

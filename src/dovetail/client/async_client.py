@@ -1,0 +1,216 @@
+"""`AsyncClient`: the methods of `Client`, awaited.
+
+Each method runs `Client`'s own in a thread, so that both have the same arguments, answers and errors. A call that is
+cancelled is not undone: its thread ends it. `wait` sleeps in the event loop and keeps no thread meanwhile.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial, wraps
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, Self, TypeVar, cast
+
+from dovetail.client.client import TIMEOUT_S, Client
+from dovetail.client.waiting import Waiting
+
+if TYPE_CHECKING:
+    from dovetail.responses.workloads import WorkloadDetail
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+THREADS = 32
+
+
+def awaited(
+    method: Callable[Concatenate[Client, P], T],
+) -> Callable[Concatenate["AsyncClient", P], Coroutine[Any, Any, T]]:
+    """The method, run in a thread."""
+
+    @wraps(method)
+    async def call(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._in_thread(partial(method, self._client, *args, **kwargs))
+
+    return call
+
+
+def iterated(
+    method: Callable[Concatenate[Client, P], Iterator[T]],
+) -> Callable[Concatenate["AsyncClient", P], AsyncIterator[T]]:
+    """The method that yields one item after the other. A thread of its own reads the stream, so that endless streams
+    leave the threads of other calls alone; it ends with the first item after the iteration was given up."""
+
+    @wraps(method)
+    async def call(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        loop, items, given_up = asyncio.get_running_loop(), asyncio.Queue[_Item[T]](), threading.Event()
+
+        def read() -> None:
+            with suppress(RuntimeError):  # the event loop is closed: nobody waits for more
+                for item in _items(partial(method, self._client, *args, **kwargs)):
+                    loop.call_soon_threadsafe(items.put_nowait, item)
+                    if given_up.is_set():
+                        return
+
+        threading.Thread(target=read, name="dovetail-stream", daemon=True).start()
+        try:
+            while (item := await items.get()).error is None:
+                yield cast("T", item.value)
+            if not isinstance(item.error, StopIteration):
+                raise item.error
+        finally:
+            given_up.set()
+
+    return call
+
+
+class _Item(NamedTuple, Generic[T]):
+    """What a stream brought: a value, or the error that ended it; StopIteration is its usual end."""
+
+    value: T | None = None
+    error: Exception | None = None
+
+
+def _items(stream: Callable[[], Iterator[T]]) -> Iterator[_Item[T]]:
+    try:
+        for value in stream():
+            yield _Item(value)
+        yield _Item(error=StopIteration())
+    except Exception as error:
+        yield _Item(error=error)
+
+
+class AsyncClient:
+    """Talks to one server. Use it with `async with`, or call `close`."""
+
+    def __init__(self, url: str | None = None, token: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
+        self._client = Client(url, token, timeout_s)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="dovetail-client")
+
+    @property
+    def url(self) -> str:
+        return self._client.url
+
+    async def close(self) -> None:
+        self._client.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    async def wait(
+        self,
+        *refs: str | int,
+        namespace: str | None = None,
+        timeout_s: float | None = None,
+        told: "Callable[[WorkloadDetail], None] | None" = None,
+    ) -> "list[WorkloadDetail]":
+        """As `Client.wait`; questions about several workloads are asked at the same time."""
+        waiting = Waiting(refs, timeout_s, monotonic())
+        while True:
+            rows = await asyncio.gather(*(self.workload(ref, namespace) for ref in waiting.left))
+            if told is not None:
+                for row in rows:
+                    told(row)
+            waiting.take(rows)
+            if not waiting.left:
+                return waiting.rows()
+            await asyncio.sleep(waiting.pause_s(monotonic()))
+
+    # workloads
+    submit = awaited(Client.submit)
+    submit_yaml = awaited(Client.submit_yaml)
+    dry_run = awaited(Client.dry_run)
+    workloads = awaited(Client.workloads)
+    workload = awaited(Client.workload)
+    tasks = awaited(Client.tasks)
+    decisions = awaited(Client.decisions)
+    history = awaited(Client.history)
+    cancel = awaited(Client.cancel)
+    logs = awaited(Client.logs)
+    follow_logs = iterated(Client.follow_logs)
+
+    # questions
+    explain = awaited(Client.explain)
+    why_not = awaited(Client.why_not)
+    plan = awaited(Client.plan)
+    capacity = awaited(Client.capacity)
+    fragmentation = awaited(Client.fragmentation)
+
+    # nodes
+    nodes = awaited(Client.nodes)
+    node = awaited(Client.node)
+    register_node = awaited(Client.register_node)
+    patch_node = awaited(Client.patch_node)
+    remove_node = awaited(Client.remove_node)
+    heartbeat = awaited(Client.heartbeat)
+    cordon = awaited(Client.cordon)
+    uncordon = awaited(Client.uncordon)
+    drain = awaited(Client.drain)
+    fail = awaited(Client.fail)
+    diagnostics = awaited(Client.diagnostics)
+    node_tasks = awaited(Client.node_tasks)
+
+    # queues
+    queue = awaited(Client.queue)
+    queues = awaited(Client.queues)
+    reserve = awaited(Client.reserve)
+    reserve_ahead = awaited(Client.reserve_ahead)
+    reservation = awaited(Client.reservation)
+    reservations = awaited(Client.reservations)
+    release = awaited(Client.release)
+
+    # network
+    topology = awaited(Client.topology)
+    set_topology = awaited(Client.set_topology)
+    forget_topology = awaited(Client.forget_topology)
+    domains = awaited(Client.domains)
+    distance = awaited(Client.distance)
+    distances = awaited(Client.distances)
+    distances_csv = awaited(Client.distances_csv)
+    set_distances = awaited(Client.set_distances)
+    clear_distances = awaited(Client.clear_distances)
+
+    # policies
+    policies = awaited(Client.policies)
+    policy = awaited(Client.policy)
+    set_policy = awaited(Client.set_policy)
+    remove_policy = awaited(Client.remove_policy)
+    policy_versions = awaited(Client.policy_versions)
+    policy_version = awaited(Client.policy_version)
+    attach_policy = awaited(Client.attach_policy)
+    detach_policy = awaited(Client.detach_policy)
+    policy_violations = awaited(Client.policy_violations)
+    check_constraint = awaited(Client.check_constraint)
+    service_affinities = awaited(Client.service_affinities)
+    set_service_affinity = awaited(Client.set_service_affinity)
+    set_service_antiaffinity = awaited(Client.set_service_antiaffinity)
+    service_affinity = awaited(Client.service_affinity)
+    service_antiaffinity = awaited(Client.service_antiaffinity)
+    clear_service_affinity = awaited(Client.clear_service_affinity)
+    clear_service_antiaffinity = awaited(Client.clear_service_antiaffinity)
+
+    # backends
+    backends = awaited(Client.backends)
+    backend_kinds = awaited(Client.backend_kinds)
+    backend = awaited(Client.backend)
+    add_backend = awaited(Client.add_backend)
+    remove_backend = awaited(Client.remove_backend)
+    backend_history = awaited(Client.backend_history)
+
+    # system
+    summary = awaited(Client.summary)
+    profiles = awaited(Client.profiles)
+    events = iterated(Client.events)
+    past_events = awaited(Client.past_events)
+    health = awaited(Client.health)
+    ready = awaited(Client.ready)
+    metrics = awaited(Client.metrics)
