@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from dovetail.model.workloads.workload import Workload
 
 SPINES, LEAVES, NODES, GPUS = 5, 5, 40, 8
-TARGET = 0.88  # of the GPUs in use
+TARGET = 0.92  # of the GPUs in use
+START_DELAY_S = 20.0
+TIME_BETWEEN_FAILURES_S = 30 * 86400.0
+REPAIR_TIME_S = 2 * 3600.0
 _TIMEOUT_S = 10.0
 
 
@@ -34,7 +37,9 @@ def command(
         str | None, Option(metavar="DURATION", help="Stop by itself after this long: 5m.  [default: Ctrl-C]")
     ] = None,
     rate: Annotated[float, Option(metavar="N", min=0.1, max=500, help="Workloads a second.")] = 6.0,
-    speed: Annotated[float, Option(metavar="N", min=0.1, max=100_000, help="Virtual seconds in a real one.")] = 60.0,
+    speed: Annotated[
+        float, Option(metavar="N", min=0.1, max=100_000, help="How fast nodes start work, fail and return.")
+    ] = 60.0,
     seed: Annotated[int, Option(metavar="N", help="Seed of the work.")] = 1,
 ) -> None:
     """Run the control plane on a simulated cluster of 1,000 nodes and 8,000 GPUs that five tenants keep busy.
@@ -46,7 +51,7 @@ def command(
     from dovetail.cli.program.serving import serve_until_stopped
 
     ends_after_s = seconds("--duration", duration)
-    crowd = DemoCrowd(rate=rate, speed=speed, gpus=SPINES * LEAVES * NODES * GPUS, target=TARGET, seed=seed)
+    crowd = DemoCrowd(rate=rate, gpus=SPINES * LEAVES * NODES * GPUS, target=TARGET, seed=seed)
     kept: AbstractContextManager[Any] = (
         nullcontext(data)
         if data is not None
@@ -66,13 +71,16 @@ def _settings(folder: str, host: str, port: int, speed: float, seed: int) -> Any
         "kind": "simulated",
         "leaf_spine": {
             "prefix": "gpu", "spines": SPINES, "leaves_per_spine": LEAVES, "nodes_per_leaf": NODES,
-            "racks_per_leaf": 4, "gpus_per_node": GPUS, "zones": SPINES, "labels": {"gpu-model": "H200"},
+            "racks_per_leaf": 4, "zones": SPINES, "labels": {"gpu-model": "H200"},
+            "gpus": [{"count": GPUS, "model": "H200", "memory": "141GiB"}],
         },
         "seed": seed,
-        "speed": speed,
-        "start_delay": "20s",
-        "failure_rate": 0.001,
-        "node_failures": {"mean_time_between": "30d", "repair_time": "2h"},
+        "start_delay": START_DELAY_S / speed,
+        "failure_rate": 0.01,
+        "node_failures": {
+            "mean_time_between": max(1.0, TIME_BETWEEN_FAILURES_S / speed),
+            "repair_time": max(1.0, REPAIR_TIME_S / speed),
+        },
     }  # fmt: skip
     return Settings.model_validate(
         {
@@ -138,6 +146,7 @@ def advice(url: str, there: "Sequence[Workload]") -> list[str]:
         lines += [
             f"  dovetail describe {large.name} -n {large.namespace}",
             f"  dovetail explain {large.name} -n {large.namespace}",
+            "  dovetail topology --level leaf --gpus 8",
             "  dovetail explain sixteen-gpus",
             "  dovetail why-not newest-gpu gpu-s1-l1-n01",
         ]
