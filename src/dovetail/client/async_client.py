@@ -138,6 +138,10 @@ class AsyncClient:
     logs = awaited(Client.logs)
     follow_logs = iterated(Client.follow_logs)
 
+    # names
+    named = awaited(Client.named)
+    names = awaited(Client.names)
+
     # questions
     explain = awaited(Client.explain)
     why_not = awaited(Client.why_not)

@@ -35,8 +35,13 @@ TIMEOUT_S = 60.0
 PATIENCE_S = 20.0
 #: Commands that change nothing: asked again until the answer is the one on the page, because work takes its time.
 QUESTIONS = (
-    "capacity", "describe", "events", "explain", "fragmentation", "get", "history", "logs", "nodes", "plan", "queue",
-    "queues", "top", "why-not",
+    "capacity", "describe", "events", "explain", "fragmentation", "get", "history", "logs", "plan", "queue", "queues",
+    "top", "why-not",
+)  # fmt: skip
+#: Commands that only show something unless the next word is a verb.
+NOUNS = ("affinity", "backend", "distance", "nodes", "policy", "reserve", "topology")
+VERBS = (
+    "add", "attach", "avoid", "clear", "create", "delete", "detach", "import", "register", "release", "remove", "set",
 )  # fmt: skip
 #: Shell lines that only prepare a terminal.
 DONE_ALREADY = ("source .venv/bin/activate",)
@@ -116,7 +121,7 @@ class PageRunner:
 
     def _until_agreed(self, words: list[str], command: Command, status: int) -> "subprocess.CompletedProcess[str]":
         """What the command printed at last. A question is asked again for a while if the answer is another one."""
-        gives_up_at = time.monotonic() + (PATIENCE_S if words[0] == "dovetail" and words[1] in QUESTIONS else 0.0)
+        gives_up_at = time.monotonic() + (PATIENCE_S if _asks(words) else 0.0)
         while True:
             done = self._once(words, command.words)
             if (done.returncode == status and _shows(done, command.shown)) or time.monotonic() >= gives_up_at:
@@ -149,6 +154,11 @@ class PageRunner:
             for number in numbers:
                 client.cancel(number)
             wait_for(lambda: all(client.workload(one)["finished_at"] for one in numbers), f"{block.where} is cancelled")
+
+
+def _asks(words: list[str]) -> bool:
+    program, noun, *rest = [*words, ""]
+    return program == "dovetail" and (noun in QUESTIONS or (noun in NOUNS and rest[0] not in VERBS))
 
 
 def _shows(done: "subprocess.CompletedProcess[str]", shown: list[str] | None) -> bool:
