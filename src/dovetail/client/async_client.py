@@ -135,6 +135,11 @@ class AsyncClient:
     decisions = awaited(Client.decisions)
     history = awaited(Client.history)
     cancel = awaited(Client.cancel)
+    cancel_selected = awaited(Client.cancel_selected)
+    retry = awaited(Client.retry)
+    execute = awaited(Client.execute)
+    exec_output = iterated(Client.exec_output)
+    end_exec = awaited(Client.end_exec)
     logs = awaited(Client.logs)
     follow_logs = iterated(Client.follow_logs)
 
