@@ -77,6 +77,11 @@ class FcfsSimulation:
             self._free += gone.share
         self._changed_at = now
 
+    @property
+    def has_waiting(self) -> bool:
+        """Does any task wait, as of the last `longest_wait_s`?"""
+        return bool(self._waiting)
+
     def longest_wait_s(self, now: float) -> float:
         """The longest wait so far, including tasks that still wait and the wait of a task that arrived now."""
         self._advance(now)
