@@ -6,8 +6,8 @@ the whole cluster delays everything that arrives meanwhile, so its age counts so
 and later in busy hours; the pattern is learned. Guarantees: smaller keys go first; beyond its limit a task only rises;
 only the past is used; the state is 50 numbers. The limit is where age outweighs size: waits may exceed it.
 Work that fits may have to wait for the sake of short work: long work leaves a small share free while first come, first
-served would make work wait, and any work is held back until the next end if arrivals would profit (`short_work`). Work
-beyond its limit is never held back.
+served would make work wait, and any work is held back until the next end if arrivals would profit (`short_work`).
+Nothing is held back beyond its limit, or where work rarely has to wait anyway.
 Left to others: ties (order of submission), backfilling, expected run times (`run_times`).
 """
 
@@ -32,6 +32,8 @@ WEIGHT = 16.0
 FREE_SHARE = 0.02
 """The share of the cluster that long work leaves free for short work. Work that needs more than the rest counts as
 needing the whole cluster."""
+RARELY = 0.01
+"""If less than this share of the work has to wait under first come, first served, nothing is held back."""
 SMALLEST_SHARE = 1e-6
 """Floor for logarithms."""
 HOUR_S = 3_600.0
@@ -188,6 +190,6 @@ class BatchOrdering:
 
     def holds_back(self, entry: QueueEntry, share: float, free: float) -> bool:
         """Should the entry, which fits and takes `share` of the `free` share, wait for the next end?"""
-        if self._now - entry.submitted_at >= self._wait_limit_s:
+        if self._now - entry.submitted_at >= self._wait_limit_s or self._fcfs.waiting_share < RARELY:
             return False
         return self._short_work.profits(entry, share, free)

@@ -127,21 +127,23 @@ class ShortWork:
         share, started only at the next end?"""
         if not len(self._ends):
             return False
-        run_s = max(run_s_of(entry), SHORTEST_S)
-        return self._gain(run_s, share, free) > self._loss(run_s, share)
+        return self._gain(entry, share, free) > self._loss(entry, share)
 
-    def _loss(self, run_s: float, share: float) -> float:
-        """The work itself waits, and its share of that time is lost to all that wait or arrive before the backlog is
-        worked off."""
-        others = self._pending_urgency - 1.0 / run_s + float(self._rates.sum()) * self._backlog_s
-        return float(self._ends[0] - self._now) * (1.0 / run_s + share * others)
+    def _loss(self, entry: QueueEntry, share: float) -> float:
+        """The work itself waits, and its share of that time is lost to all others that wait, or that arrive before the
+        others are worked off."""
+        run_s = run_s_of(entry)
+        arriving = float(self._rates.sum()) * max(0.0, self._backlog_s - entry.share * run_s)
+        others = self._pending_urgency - urgency(run_s) + arriving
+        return float(self._ends[0] - self._now) * (urgency(run_s) + share * others)
 
-    def _gain(self, run_s: float, share: float, free: float) -> float:
+    def _gain(self, entry: QueueEntry, share: float, free: float) -> float:
         concerned = self._widths > free - share + TOLERANCE
         if not concerned.any():
             return 0.0
         widths, rates = self._widths[concerned], self._rates[concerned]
         fits_without, fits_beside = self._fits_at(widths, free), self._fits_at(widths + share, free)
+        run_s = max(run_s_of(entry), SHORTEST_S)
         gain = _delayed(self._now, run_s, fits_without, fits_beside)
         gain -= _delayed(float(self._ends[0]), run_s, fits_without, fits_beside)
         return float(rates @ gain)
