@@ -137,7 +137,7 @@ def _run_times(chance: np.random.Generator, runs: Runs, shares: Floats) -> Float
     while (again := np.flatnonzero(logs > LONGEST)).size:
         is_short = chance.random(again.size) < short[again]
         logs[again] = np.where(is_short, chance.gamma(4.2, 0.94, again.size), chance.gamma(312.0, 0.03, again.size))
-    return np.exp(logs)
+    return np.asarray(np.exp(logs), dtype=np.float64)
 
 
 def _submitted(chance: np.random.Generator, recipe: LogRecipe, burst: Ints, span_s: float) -> Floats:
@@ -148,7 +148,7 @@ def _submitted(chance: np.random.Generator, recipe: LogRecipe, burst: Ints, span
     edges_s = np.arange(days * BUCKETS + 1) * BUCKET_S
     arrived = np.concatenate(([0.0], np.cumsum(np.tile(daily_cycle(), days))))
     quantiles = np.sort(chance.uniform(0.0, np.interp(span_s, edges_s, arrived), len(burst)))
-    return np.interp(quantiles, arrived, edges_s)
+    return np.asarray(np.interp(quantiles, arrived, edges_s), dtype=np.float64)
 
 
 def _requested(chance: np.random.Generator, recipe: LogRecipe, run_s: Floats, users: Ints) -> Floats:
@@ -157,4 +157,4 @@ def _requested(chance: np.random.Generator, recipe: LogRecipe, run_s: Floats, us
     habits = chance.uniform(0.0, np.log(WILDEST), USERS)
     wanted_s = run_s * np.exp(np.maximum(0.0, habits[users] + chance.normal(0.0, 0.7, len(run_s))))
     typed_s = TYPED_S[np.minimum(TYPED_S.searchsorted(wanted_s), len(TYPED_S) - 1)]
-    return np.maximum(run_s, typed_s)
+    return np.asarray(np.maximum(run_s, typed_s), dtype=np.float64)

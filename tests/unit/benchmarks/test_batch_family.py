@@ -56,7 +56,7 @@ def test_the_excess_counts_in_what_is_allowed() -> None:
 def hourly(seed: int, shortest_s: float, together: int) -> list[BatchJob]:
     """Every hour as many jobs as fill the machine, 46 % of the time, within half a minute."""
     chance = np.random.default_rng(seed)
-    found = []
+    found: list[BatchJob] = []
     for hour in range(150):
         for second in sorted(chance.integers(0, 30, together)):
             run_s = float(round(np.exp(chance.uniform(np.log(shortest_s), np.log(3500.0)))))

@@ -43,6 +43,6 @@ def test_long_work_that_would_fill_the_machine_waits_for_the_next_end_and_short_
 
 def test_it_starts_at_once_where_no_short_work_comes() -> None:
     jobs = [job(0, 10 * HOUR_S, 1) for _ in range(30)]
-    jobs += [BatchJob(*one[:1], one.submit_s + 100 * HOUR_S, *one[2:]) for one in (HALF, LONG)]
+    jobs += [one._replace(submit_s=one.submit_s + 100 * HOUR_S) for one in (HALF, LONG)]
     starts = BatchReplay(jobs, 10, POLICIES["dovetail"].settings("easy"), by_moment=True).run()
     assert starts[-2:] == [one.submit_s for one in jobs[-2:]]
