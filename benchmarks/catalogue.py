@@ -23,6 +23,7 @@ MODULES = (
     "benchmarks.explain",
     "benchmarks.default_profile",
     "benchmarks.batch",
+    "benchmarks.batch_family",
     "benchmarks.openb",
     "benchmarks.constraints",
     "benchmarks.communication",

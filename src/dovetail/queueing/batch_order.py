@@ -4,7 +4,10 @@ A key is 2 ln(run time) + ln(share) minus an age term. The age term grows slowly
 approaches its limit, a multiple of the longest wait under first come, first served (`fcfs_simulation`). Work that needs
 the whole cluster delays everything that arrives meanwhile, so its age counts sooner in hours with few short arrivals
 and later in busy hours; the pattern is learned. Guarantees: smaller keys go first; beyond its limit a task only rises;
-only the past is used; the state is 48 numbers and two sums. The limit is where age outweighs size: waits may exceed it.
+only the past is used; the state is 50 numbers. The limit is where age outweighs size: waits may exceed it.
+Work that fits may have to wait for the sake of short work: long work leaves a small share free while first come, first
+served would make work wait, and any work is held back until the next end if arrivals would profit (`short_work`).
+Nothing is held back beyond its limit, or where work rarely has to wait anyway.
 Left to others: ties (order of submission), backfilling, expected run times (`run_times`).
 """
 
@@ -16,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.queueing.fcfs_simulation import FcfsSimulation
+from dovetail.queueing.short_work import SHORTEST_S, TOLERANCE, FadingSums, ShortWork, run_s_of, urgency
 from dovetail.queueing.sorted_entries import QueueEntry
 
 Floats = NDArray[np.float64]
@@ -28,19 +32,15 @@ WEIGHT = 16.0
 FREE_SHARE = 0.02
 """The share of the cluster that long work leaves free for short work. Work that needs more than the rest counts as
 needing the whole cluster."""
-SHORTEST_S = 10.0
-"""Shorter run times count as this, as in the bounded slowdown."""
+RARELY = 0.01
+"""If less than this share of the work has to wait under first come, first served, nothing is held back."""
 SMALLEST_SHARE = 1e-6
 """Floor for logarithms."""
-TOLERANCE = 1e-9
-"""Shares are quotients: rounding must not push one over a limit."""
 HOUR_S = 3_600.0
 HOURS = 24
 DAY_S = HOUR_S * HOURS
 UNSEEN_S = 0.3 * HOUR_S
 """Every hour starts with this much time at the mean rate, so that an hour never seen counts as average."""
-#: The assumed run time of work that declares none: one day.
-UNDECLARED_RUN_S = 86_400.0
 
 
 @dataclass(slots=True)
@@ -52,14 +52,14 @@ class BatchOrder:
     """By hour of the day: the sum of 1 / run time of arrivals, which is the slowdown that one second of delay costs."""
     _seen_s: Floats = field(default_factory=lambda: np.zeros(HOURS))
     _seen_until: float | None = None
-    _log_sum: float = 0.0
-    _count: int = 0
+    _logs: FadingSums = field(default_factory=lambda: FadingSums(np.zeros(2)))
+    """The sum of ln(run time) of arrivals and their number."""
 
     def arrived(self, now: float, expected_s: float) -> None:
         self._count_time(now)
-        self._urgency[_hour(now)] += 1.0 / max(expected_s, SHORTEST_S)
-        self._log_sum += float(np.log(max(expected_s, 1.0)))
-        self._count += 1
+        self._urgency[_hour(now)] += urgency(expected_s)
+        self._logs.fade(now)
+        self._logs.sums += (np.log(max(expected_s, 1.0)), 1.0)
 
     def keys(
         self, now: float, submitted_at: Floats, expected_s: Floats, share: Floats, longest_wait_s: float
@@ -67,7 +67,7 @@ class BatchOrder:
         """One key for each task; smaller goes first. `longest_wait_s` is the longest FCFS wait so far."""
         self._count_time(now)
         size = 2.0 * np.log(np.maximum(expected_s, SHORTEST_S)) + np.log(np.maximum(share, SMALLEST_SHARE))
-        age = (now - submitted_at) / (self.wait_limit_factor * longest_wait_s + 1.0)
+        age = (now - submitted_at) / self.wait_limit_s(longest_wait_s)
         power = np.full(len(age), STEEPNESS)
         whole = share > 1.0 - FREE_SHARE + TOLERANCE
         if whole.any():
@@ -75,10 +75,18 @@ class BatchOrder:
         worth = np.where(age < 1.0, np.minimum(age, 1.0) ** power, age)
         return np.asarray(size - WEIGHT * worth, dtype=np.float64)
 
+    def wait_limit_s(self, longest_wait_s: float) -> float:
+        return self.wait_limit_factor * longest_wait_s + 1.0
+
     def needed_share(self, expected_s: Floats, share: Floats) -> Floats:
         """The share that must be free for a task to start. Long work needs `FREE_SHARE` more, if possible."""
-        usual_s = np.exp(self._log_sum / max(1, self._count))
-        return np.where(expected_s > usual_s, np.minimum(1.0, share + FREE_SHARE), share)
+        return np.where(expected_s > self.usual_s, np.minimum(1.0, share + FREE_SHARE), share)
+
+    @property
+    def usual_s(self) -> float:
+        """The geometric mean of run times. Old arrivals fade, so it follows the work both up and down."""
+        log_sum, count = self._logs.sums
+        return float(np.exp(log_sum / count)) if count > 0.0 else 1.0
 
     def _busyness(self, now: float, run_s: Floats) -> Floats:
         """The slowdown that a full cluster causes to arrivals from now on, relative to the average (1)."""
@@ -134,19 +142,27 @@ class BatchOrdering:
         self.ageing_s = ageing_s  # unused: age is part of the formula
         self._order = BatchOrder()
         self._fcfs = FcfsSimulation()
+        self._short_work = ShortWork()
         self._keys: dict[int, tuple[float, ...]] = {}
+        self._now = 0.0
+        self._wait_limit_s = 0.0
 
     def key(self, entry: QueueEntry) -> tuple[float, ...]:
         """The key of the last `rekey`. Newer entries are last in their priority class until the next one."""
         return self._keys.get(entry.id, (entry.rank, np.inf))
 
     def arrived(self, entry: QueueEntry, now: float) -> None:
-        self._order.arrived(now, _run_s(entry))
-        self._fcfs.arrived(now, entry.id, entry.share, _run_s(entry))
+        self._order.arrived(now, run_s_of(entry))
+        self._fcfs.arrived(now, entry.id, entry.share, run_s_of(entry))
+        self._short_work.arrived(now, entry)
+
+    def started(self, entry: QueueEntry, now: float) -> None:
+        self._short_work.started(now, entry)
 
     def ended(self, workload: int, now: float, ran_s: float | None) -> None:
         """`ran_s` None: it ended before it ran."""
         self._keys.pop(workload, None)
+        self._short_work.ended(workload)
         if ran_s is None:
             self._fcfs.withdrawn(now, workload)
         else:
@@ -154,21 +170,26 @@ class BatchOrdering:
 
     def rekey(self, entries: Sequence[QueueEntry], now: float) -> None:
         longest_s = self._fcfs.longest_wait_s(now)
+        self._now, self._wait_limit_s = now, self._order.wait_limit_s(longest_s)
         if not entries:
             return
+        self._short_work.look(now, entries)
         submitted = np.array([entry.submitted_at for entry in entries])
-        runs = np.array([_run_s(entry) for entry in entries])
+        runs = np.array([run_s_of(entry) for entry in entries])
         shares = np.array([entry.share for entry in entries])
         keys = self._order.keys(now, submitted, runs, shares, longest_s).tolist()
         for entry, key in zip(entries, keys, strict=True):
             self._keys[entry.id] = (entry.rank, key)
 
     def free_share(self, entry: QueueEntry) -> float:
-        """The share of the cluster that must stay free when it starts."""
+        """The share of the cluster that must stay free when it starts: none while nobody would have to wait."""
+        if not self._fcfs.has_waiting:
+            return 0.0
         share = np.array([entry.share])
-        return float(self._order.needed_share(np.array([_run_s(entry)]), share)[0] - entry.share)
+        return float(self._order.needed_share(np.array([run_s_of(entry)]), share)[0] - entry.share)
 
-
-def _run_s(entry: QueueEntry) -> float:
-    expected_s = entry.expected_s if entry.expected_s is not None else entry.run_s
-    return UNDECLARED_RUN_S if expected_s is None else max(1.0, expected_s)
+    def holds_back(self, entry: QueueEntry, share: float, free: float) -> bool:
+        """Should the entry, which fits and takes `share` of the `free` share, wait for the next end?"""
+        if self._now - entry.submitted_at >= self._wait_limit_s or self._fcfs.waiting_share < RARELY:
+            return False
+        return self._short_work.profits(entry, share, free)

@@ -1,7 +1,8 @@
 """Simulates first come, first served with backfilling beside the real cluster, to learn the longest wait it gives.
 
 The same work arrives at a simulated machine of capacity 1.0 that serves strictly in order of arrival, with EASY
-backfilling behind the head. `batch_order` derives its wait limit from the longest wait there.
+backfilling behind the head. `batch_order` derives its wait limit from the longest wait there, and sees how much of the
+work has to wait at all.
 Guarantees: only the past is used; the longest wait never decreases. Run times are predictions until the real task ends.
 A task is only its share of the machine: the simulation has no nodes.
 """
@@ -10,6 +11,10 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import islice
+
+import numpy as np
+
+from dovetail.queueing.short_work import FadingSums
 
 TOLERANCE = 1e-9
 """Shares are fractions: ten tenths must fit into 1.0."""
@@ -43,6 +48,8 @@ class FcfsSimulation:
     _queued_s: float = 0.0
     """The sum of run time × share over all waiting tasks."""
     _longest_wait_s: float = 0.0
+    _served: FadingSums = field(default_factory=lambda: FadingSums(np.zeros(2)))
+    """Tasks that started here, and those of them that had waited."""
     _changed_at: float | None = None
     """The time of changes that were not served yet. All changes at one time are served together."""
 
@@ -76,6 +83,17 @@ class FcfsSimulation:
         if gone is not None:
             self._free += gone.share
         self._changed_at = now
+
+    @property
+    def has_waiting(self) -> bool:
+        """Does any task wait, as of the last `longest_wait_s`?"""
+        return bool(self._waiting)
+
+    @property
+    def waiting_share(self) -> float:
+        """The share of tasks that had to wait. Old ones fade."""
+        started, waited = self._served.sums
+        return float(waited / started) if started > 0.0 else 0.0
 
     def longest_wait_s(self, now: float) -> float:
         """The longest wait so far, including tasks that still wait and the wait of a task that arrived now."""
@@ -118,6 +136,8 @@ class FcfsSimulation:
         self._running[name] = task
         self._free -= task.share
         self._longest_wait_s = max(self._longest_wait_s, now - task.submitted_at)
+        self._served.fade(now)
+        self._served.sums += (1.0, now > task.submitted_at)
 
     def _earliest_start(self, now: float, share: float) -> float:
         free, starts_at = self._free, now

@@ -28,16 +28,21 @@ class OrderingError(ValueError):
 
 @runtime_checkable
 class DynamicOrdering(Protocol):
-    """An ordering whose keys change with time. It is notified of arrivals and ends, and computes new keys before each
-    cycle. `key` returns those of the last `rekey`. `free_share`: the share that must stay free beside the entry."""
+    """An ordering whose keys change with time. It is told of arrivals, starts and ends, and computes new keys before
+    each cycle. `key` returns those of the last `rekey`. `free_share`: the share that must stay free beside the entry.
+    `holds_back`: should the entry, which fits and takes `share` of the `free` share, wait until something ends?"""
 
     def arrived(self, entry: QueueEntry, now: float) -> None: ...
+
+    def started(self, entry: QueueEntry, now: float) -> None: ...
 
     def ended(self, workload: int, now: float, ran_s: float | None) -> None: ...
 
     def rekey(self, entries: Sequence[QueueEntry], now: float) -> None: ...
 
     def free_share(self, entry: QueueEntry) -> float: ...
+
+    def holds_back(self, entry: QueueEntry, share: float, free: float) -> bool: ...
 
 
 @runtime_checkable

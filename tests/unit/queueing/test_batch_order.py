@@ -83,6 +83,25 @@ def test_long_work_leaves_a_lane_free_and_short_work_may_use_it() -> None:
     assert order.needed_share(floats(50, 5000, 5000), floats(0.3, 0.3, 1.0)) == pytest.approx([0.3, 0.32, 1.0])
 
 
+def test_what_counts_as_long_falls_when_the_work_becomes_shorter() -> None:
+    order = BatchOrder()
+    for hour in range(24 * 365):
+        order.arrived(hour * HOUR_S, 10 * HOUR_S)
+    assert order.usual_s == pytest.approx(10 * HOUR_S)
+    for hour in range(24 * 120):
+        order.arrived((24 * 365 + hour) * HOUR_S, 60.0)
+    assert order.usual_s < 120.0  # with all arrivals alike it would still be hours
+    assert order.needed_share(floats(HOUR_S), floats(0.3)) == pytest.approx([0.32])
+
+
+def test_what_counts_as_long_stays_as_it_is_while_nothing_arrives() -> None:
+    order = BatchOrder()
+    order.arrived(0.0, 100.0)
+    order.arrived(0.0, 400.0)
+    order.keys(400 * DAY_S, floats(0), floats(1), floats(1), 0.0)
+    assert order.usual_s == pytest.approx(200.0)
+
+
 def test_the_hours_seen_add_up_to_the_time_that_passed() -> None:
     order = BatchOrder()
     order.arrived(1000.5, 10.0)

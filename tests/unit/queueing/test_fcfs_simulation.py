@@ -95,3 +95,16 @@ def test_more_than_are_tried_at_a_time_all_start_if_they_fit() -> None:
         shadow.arrived(0.0, number, 0.1 / DEPTH, HOUR_S)
     shadow.longest_wait_s(0.0)
     assert not shadow._waiting
+
+
+def test_the_share_of_tasks_that_wait_is_learned() -> None:
+    shadow = FcfsSimulation()
+    assert shadow.waiting_share == 0.0
+    for number in range(200):
+        shadow.arrived(number * HOUR_S, number, 0.5, 60.0)
+        shadow.longest_wait_s(number * HOUR_S)
+    assert shadow.waiting_share == 0.0
+    for number in range(200, 300):
+        shadow.arrived(200 * HOUR_S, number, 1.0, 60.0)
+    shadow.longest_wait_s(205 * HOUR_S)
+    assert shadow.waiting_share > 0.2

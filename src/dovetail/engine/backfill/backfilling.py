@@ -4,7 +4,7 @@ A promise is made when a workload is refused and may claim one. It is renewed wh
 refused again, and withdrawn when the workload starts or another becomes head.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby
 
 import numpy as np
@@ -138,6 +138,13 @@ def plan(state: EngineState, work: Work, now: float) -> None:
         _mark_dirty(state, old)
         return
     slot = earliest(state, work, now)
+    if (
+        slot is not None
+        and slot.start <= now
+        and len(state.ends)
+        and is_held_back(state, work, max(1, work.gang_short))
+    ):
+        slot = Slot(state.ends.first, slot.rows)
     if slot is None or (slot.start <= now and not sticky):
         _mark_dirty(state, old)
         return
@@ -176,6 +183,31 @@ def column_with_reserve(state: EngineState, work: Work) -> F8:
     free_share = ordering.free_share(state.pending.entry(work))
     asked = column > 0
     return np.where(asked, column + free_share * state.cluster.resources.schedulable[: len(column), row], column)
+
+
+def is_held_back(state: EngineState, work: Work, together: int) -> bool:
+    """Would so many tasks fit, but should wait until something ends, because expected short work would profit more?"""
+    ordering = state.pending.dynamic_orderings.get(work.shape.scheduler)
+    if ordering is None:
+        return False
+    share, left = 0.0, 1.0
+    for _, amount, free, total in asked_and_free(state, work, max(1, together)):
+        share, left = max(share, amount / total), min(left, free / total)
+    return 0.0 < share <= left and ordering.holds_back(state.pending.entry(work), share, left)
+
+
+def asked_and_free(state: EngineState, work: Work, together: int) -> Iterator[tuple[str, float, float, float]]:
+    """For each resource that it asks for: its name, the amount, and what is free and schedulable on ready nodes."""
+    cluster = state.cluster
+    tables, ready = cluster.resources, cluster.ready[: cluster.width]
+    for resource, amount in work.shape.amounts:
+        row = tables.index.get(resource)
+        if row is None:
+            continue  # no node has any of it, and a filter says so
+        free = float(tables.free[row, : cluster.width][ready].sum())
+        total = float(tables.schedulable[row, : cluster.width][ready].sum())
+        if total > 0.0:
+            yield resource, amount * together, free, total
 
 
 def _promise(state: EngineState, backfill_state: BackfillState, work: Work, slot: Slot, as_of: int) -> Promise:

@@ -71,4 +71,6 @@ class PlacementCommitter:
             self._work.reason = self._work.message = ""
             self._work.displacing, self._work.failed_preemptions = False, 0
             self._state.charge(self._work, self.made, self._now)
+            if self._state.pending.dynamic_orderings:
+                self._state.pending.started(self._work, self._now)
         return self.made

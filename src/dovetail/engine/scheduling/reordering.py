@@ -10,7 +10,14 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.horizon import NEVER
-from dovetail.engine.backfill.backfilling import column_with_reserve, plan, release_promise, set_head
+from dovetail.engine.backfill.backfilling import (
+    asked_and_free,
+    column_with_reserve,
+    is_held_back,
+    plan,
+    release_promise,
+    set_head,
+)
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 
@@ -70,19 +77,15 @@ def _within(column: F8, most: F8) -> bool:
 
 
 def short_work_refusal(state: EngineState, work: Work, together: int) -> str | None:
-    """Why long work has to wait so that some capacity stays free for short work; None if it need not."""
+    """Why work has to wait so that some capacity stays free for short work; None if it need not."""
     ordering = state.pending.dynamic_orderings.get(work.shape.scheduler)
-    free_share = ordering.free_share(state.pending.entry(work)) if ordering is not None else 0.0
-    if free_share <= 0.0:
+    if ordering is None:
         return None
-    cluster = state.cluster
-    tables, ready = cluster.resources, cluster.ready[: cluster.width]
-    for resource, amount in work.shape.amounts:
-        row = tables.index.get(resource)
-        if row is None:
-            continue  # no node has any of it, and a filter says so
-        free = float(tables.free[row, : cluster.width][ready].sum())
-        total = float(tables.schedulable[row, : cluster.width][ready].sum())
-        if free - amount * together < free_share * total - 1e-6:
-            return f"long work leaves {free_share:.0%} of the cluster's {resource} free for short work"
+    free_share = ordering.free_share(state.pending.entry(work))
+    if free_share > 0.0:
+        for resource, amount, free, total in asked_and_free(state, work, together):
+            if free - amount < free_share * total - 1e-6:
+                return f"long work leaves {free_share:.0%} of the cluster's {resource} free for short work"
+    if is_held_back(state, work, together):
+        return "short work is expected and would profit more: it waits until running work ends"
     return None

@@ -106,6 +106,12 @@ class PendingWork:
             entry = self._entries[work.id] = self._entry(work)
             ordering.arrived(entry, now)
 
+    def started(self, work: Work, now: float) -> None:
+        """Tasks of the workload were placed: tell a dynamic ordering."""
+        ordering = self.dynamic_orderings.get(work.shape.scheduler)
+        if ordering is not None:
+            ordering.started(self.entry(work), now)
+
     def ended(self, work: Work, now: float, ran_s: float | None) -> None:
         ordering = self.dynamic_orderings.get(work.shape.scheduler)
         if ordering is not None:
