@@ -29,7 +29,7 @@ from dovetail.model.requests.shape import Shape
 from dovetail.model.workloads.selection import TolerationOperator
 from dovetail.model.workloads.workload import WorkloadKind
 
-RARE = (177, 197, 229, 304)
+RARE = (106, 197, 286, 304)
 """Stages with suggestions that are missing from the first hundred: slices, affinity, queue, conflicts."""
 KINDS = {
     *("resources", "labels", "tolerations", "backends", "constraints", "affinity", "conflicts", "replicas", "gang"),

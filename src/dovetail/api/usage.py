@@ -29,7 +29,7 @@ _MILLI = 1000.0
 Moment = Annotated[float, Field(ge=0, le=1e12)]
 
 
-class RunTime(TypedDict):
+class TimeRan(TypedDict):
     """The fields of a workload that say how long it ran."""
 
     ran_s: float
@@ -68,7 +68,7 @@ async def usage(request: Request, query: Annotated[UsageQuery, Query()]) -> Json
     return Json({"items": items, "cursor": page.cursor, "total": _total(total)})
 
 
-def _row(row: dict[str, Any], ran: RunTime, now: float) -> UsageRow:
+def _row(row: dict[str, Any], ran: TimeRan, now: float) -> UsageRow:
     amounts, task_s = row.pop("amounts"), row.pop("task_s")
     waited_until = next((at for at in (row["started_at"], row["finished_at"]) if at is not None), now)
     used = {
@@ -95,7 +95,7 @@ def _hours(amounts: dict[str, int], resource: str, task_s: float) -> float:
     return round(amounts.get(resource, 0) / _MILLI * task_s / _HOUR_S, 6)
 
 
-def run_time(row: dict[str, Any], spans: Iterable[tuple[float, float | None]] | None) -> RunTime:
+def run_time(row: dict[str, Any], spans: Iterable[tuple[float, float | None]] | None) -> TimeRan:
     """How long a workload ran, and since when it runs. `spans`: when its tasks ran, known where some were tried more
     than once; the times at which none of them ran are then left out."""
     if row["started_at"] is None:

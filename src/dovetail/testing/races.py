@@ -43,6 +43,7 @@ class Races(Conformance):
     ) -> None:
         async with started(subject) as rig:
             work = await rig.start_new(0.2, 5)
+            await rig.running(work.key)
             await asyncio.sleep(pause_s)
             await rig.backend.stop(work.key, "at the last moment")
             finished = await rig.finished(work.key)
