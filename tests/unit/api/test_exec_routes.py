@@ -30,7 +30,7 @@ def lives(pid: str) -> bool:
     """Whether it runs; one that has ended and is not reaped yet does not."""
     try:
         return Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second when it is reaped while the file is open
         return False
 
 
