@@ -60,7 +60,7 @@ class Move(Stop):
 
     Before: it is bound under `key` on `node`, and its capacity is reserved on `target`. After: it runs on `target`
     under the same key, if `live` allows that and the backend migrates live. Otherwise a Move is a Stop: nothing runs
-    under `key`, and a Bind on `target` follows under the next key. After a restart an open Move is sent as a Stop.
+    under `key`, and a Bind on `target` follows under the next key. A restart sends an open Move again.
     """
 
     target: str

@@ -16,7 +16,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from dovetail.model.command import Bind, Stop
+from dovetail.model.command import Bind, Move, Stop
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
 from dovetail.model.record import (
@@ -160,9 +160,13 @@ def _policies(connection: Connection) -> list[PolicyRecord]:
 
 def _outbox(connection: Connection) -> list[Bind | Stop]:
     query = select(schema.outbox).order_by(schema.outbox.c.id)
-    return [
-        Stop(TaskId(workload, replica), node, backend, key, reason)
-        if kind == "stop"
-        else Bind(TaskId(workload, replica), node, backend, key, _slots(devices))
-        for _, kind, key, workload, replica, node, backend, reason, devices in _tuples(connection, query)
-    ]
+    found: list[Bind | Stop] = []
+    for _, kind, key, workload, replica, node, backend, reason, devices, migrate_to in _tuples(connection, query):
+        task = TaskId(workload, replica)
+        if kind == "bind":
+            found.append(Bind(task, node, backend, key, _slots(devices)))
+        elif migrate_to is None:
+            found.append(Stop(task, node, backend, key, reason))
+        else:
+            found.append(Move(task, node, backend, key, reason, migrate_to, live=True))
+    return found

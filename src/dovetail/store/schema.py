@@ -250,6 +250,7 @@ outbox = sa.Table(
     sa.Column("backend", sa.Text, nullable=False),
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("devices", sa.Text),
+    sa.Column("migrate_to", sa.Text),  # the target, if a stop may be carried out as a live migration
     sa.UniqueConstraint("kind", "key"),
     sqlite_autoincrement=True,
 )

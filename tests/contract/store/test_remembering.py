@@ -16,7 +16,7 @@ from tests.contract.store.records import (
     workload_record,
 )
 
-from dovetail.model.command import Bind, Stop
+from dovetail.model.command import Bind, Move, Stop
 from dovetail.model.record import Batch, Changes, Outcomes, ReservationRecord
 from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
@@ -221,6 +221,15 @@ def test_open_commands_are_restored_in_the_order_given(store: Store, restart: Re
     store.write(Batch(outbox=[bind(3), bind(1), stop]))
     store.write(Batch(outbox=[bind(2)], outbox_done=[("bind", "1.0.1")]))
     assert restart().restore().outbox == [bind(3), stop, bind(2)]
+
+
+def test_an_open_live_move_is_restored_as_a_move(store: Store, restart: Restart) -> None:
+    store.write(submitted(1, 2))
+    live = Move(TaskId(1, 0), "node-a", "simulated", "1.0.1", "drained", "node-b", live=True)
+    plain = Move(TaskId(2, 0), "node-a", "simulated", "2.0.1", "drained", "node-b")
+    store.write(Batch(outbox=[live, plain]))
+    as_stop = Stop(plain.task, plain.node, plain.backend, plain.key, plain.reason)
+    assert restart().restore().outbox == [live, as_stop]
 
 
 def test_a_command_given_twice_is_kept_once(store: Store) -> None:
