@@ -19,9 +19,10 @@ from dovetail.model.network.topology_format import TopologyFormat
 from dovetail.model.network.topology_readers.reading import read_topology
 from dovetail.model.resources import ResourceRequest as TaskRequest
 from dovetail.model.resources import show_amount
-from dovetail.model.text.complaint import Complaint, Invalid, complaints_of
+from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.document import decode
 from dovetail.model.text.quantity import format_bandwidth, format_latency
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.responses import ItemList
 from dovetail.responses.network import (
     ClearedDistances,

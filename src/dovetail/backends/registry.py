@@ -34,8 +34,8 @@ from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
-from dovetail.model.text.complaint import complaints_of
 from dovetail.model.text.strict import Strict, closest, shown
+from dovetail.model.text.validation_errors import complaints_of
 
 GROUP = "dovetail.backends"
 

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from dovetail.cluster.state import GROUPS
 from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
-from dovetail.model.text.complaint import faults_in_words
 from dovetail.model.text.strict import Strict, closest
+from dovetail.model.text.validation_errors import faults_in_words
 from dovetail.model.workloads.arrangement import StrategyName
 from dovetail.placement.contract import Filter, Hook, NoSettings, PlacementPlugin, Score
 from dovetail.placement.filters.bandwidth import BandwidthFilter

@@ -24,11 +24,12 @@ from dovetail.model.event import Event, NodeCordoned, NodeDrained, NodeHealthCha
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
-from dovetail.model.text.complaint import Invalid, complaints_of
+from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.document import Document
 from dovetail.model.text.quantity import Duration
 from dovetail.model.text.reading import check_documents, only_document, read_one
 from dovetail.model.text.strict import AtField, NodeName, Strict, closest
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.stream import Stream
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from dovetail.backends import registry
 from dovetail.backends.registry import BackendEntry, UnknownKind, build, find_kind, kind_names
-from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.validation_errors import complaints_of
 
 Offer = Callable[[str, dict[str, str], str], None]
 

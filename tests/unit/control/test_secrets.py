@@ -11,7 +11,7 @@ from tests.unit.control.secretive import ENTRY, PASSWORD, TOKEN, SecretiveSettin
 from dovetail.backends.registry import BackendEntry
 from dovetail.control.settings.secret_box import FILE, VARIABLE, SecretBox, SecretError
 from dovetail.control.settings.secret_settings import MASK, cleaner, masked, secrets_in
-from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.validation_errors import complaints_of
 
 GIVEN = {name: value for name, value in ENTRY.items() if name != "kind"}
 SETTINGS = SecretiveSettings.model_validate(GIVEN)

@@ -12,7 +12,7 @@ from dovetail.backends.contract import Assignment
 from dovetail.backends.simulated.backend import SimulatedBackend
 from dovetail.control.backends import breaker as breaker_module
 from dovetail.control.backends import execution as execution_module
-from dovetail.control.backends.roster import Member
+from dovetail.control.backends.member import Member
 from dovetail.control.plane import ControlPlane
 from dovetail.model.node import Node
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from dovetail.model.requests.asks import AffinityRule, Match, Relation, Selector, SpreadRule
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import shape_of
-from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.workloads.selection import Operator
 from dovetail.model.workloads.workload import Workload
 

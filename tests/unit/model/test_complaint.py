@@ -7,9 +7,10 @@ import pytest
 from pydantic import BaseModel, Field, RootModel, ValidationError, model_validator
 
 from dovetail.model.node import Node
-from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of, field_name
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
 from dovetail.model.text.reading import read_one
 from dovetail.model.text.strict import AtField, Strict
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.workloads.workload import Workload
 
 

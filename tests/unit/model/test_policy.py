@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from dovetail.model.policy import Policy, PolicyScope
-from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.workloads.constraint import ConstraintKind
 
 FULL = "cluster.utilisation.cpu > 0.85"

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import shape_of
-from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.workloads.workload import Workload
 
 

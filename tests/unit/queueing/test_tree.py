@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.queueing.settings import FairSettings, QueueSettings
 from dovetail.queueing.tree import ROOT, BadQueues, QueueTree, UnknownQueue
 

@@ -1,4 +1,4 @@
-"""Health of backends: latency and failures of their calls, when one last succeeded, and the same for Prometheus.
+"""Health of one backend: latency and failures of its calls, and when one last succeeded.
 
 Latencies cover the latest calls only, so they show the present. Whether a backend is used is left to `breaker`.
 """
@@ -6,20 +6,9 @@ Latencies cover the latest calls only, so they show the present. Whether a backe
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from typing import TYPE_CHECKING
-
-from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.metrics_core import GaugeMetricFamily
-
-from dovetail.control.backends.breaker import Circuit
-
-if TYPE_CHECKING:
-    from dovetail.control.backends.roster import Member
+from collections.abc import Callable
 
 KEPT = 500
-_CALLS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60)
 
 Observe = Callable[[str, float, bool], None]
 
@@ -56,60 +45,3 @@ class CallHealth:
         self.calls += 1
         self._took_s.append(took_s)
         self._observe(call, took_s, failed)
-
-
-class BackendMetrics:
-    """Also a collector: gauges are read when they are scraped."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._calls = Counter(
-            "dovetail_backend_calls", "Calls of backends", ["backend", "call", "outcome"], registry=registry
-        )
-        self._took_s = Histogram(
-            "dovetail_backend_call_seconds",
-            "How long calls of backends take",
-            ["backend", "call"],
-            buckets=_CALLS_S,
-            registry=registry,
-        )
-        self._members: Mapping[str, Member] = {}
-        registry.register(self)
-
-    def follow(self, members: "Mapping[str, Member]") -> None:
-        self._members = members
-
-    def observer(self, backend: str) -> Observe:
-        # There may be thousands of calls a second: each label set is looked up once.
-        calls = cache(lambda call, failed: self._calls.labels(backend, call, "failed" if failed else "succeeded"))
-        took = cache(lambda call: self._took_s.labels(backend, call))
-
-        def observe(call: str, took_s: float, failed: bool) -> None:
-            calls(call, failed).inc()
-            took(call).observe(took_s)
-
-        return observe
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        up = GaugeMetricFamily("dovetail_backend_available", "Whether a backend is used: 1 or 0", labels=["backend"])
-        states = GaugeMetricFamily(
-            "dovetail_backend_state", "1 for the state a backend's breaker is in", labels=["backend", "state"]
-        )
-        waiting = GaugeMetricFamily(
-            "dovetail_backend_commands_waiting", "Commands a backend has not answered for sure", labels=["backend"]
-        )
-        succeeded = GaugeMetricFamily(
-            "dovetail_backend_last_success_timestamp_seconds", "When a call last succeeded", labels=["backend"]
-        )
-        for name, member in list(self._members.items()):
-            up.add_metric([name], float(member.state == Circuit.CLOSED))
-            states.add_metric([name, member.state], 1.0)
-            if member.executor is not None:
-                waiting.add_metric([name], member.executor.waiting)
-                if member.executor.health.last_success_at is not None:
-                    succeeded.add_metric([name], member.executor.health.last_success_at)
-        yield from (up, states, waiting, succeeded)
-
-    def forget(self, backend: str) -> None:
-        """The backend was removed."""
-        for metric in (self._calls, self._took_s):
-            metric.remove_by_labels({"backend": backend})

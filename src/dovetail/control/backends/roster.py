@@ -7,7 +7,6 @@ and storing them (`services.backends`).
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import structlog
 
@@ -17,7 +16,9 @@ from dovetail.backends.registry import BackendEntry, build
 from dovetail.control.backends.adoption import Adoption
 from dovetail.control.backends.announcements import NodeOwners
 from dovetail.control.backends.execution import Executor, outbox_name
-from dovetail.control.backends.health import BackendMetrics, CallHealth
+from dovetail.control.backends.health import CallHealth
+from dovetail.control.backends.member import Member
+from dovetail.control.backends.metrics import BackendMetrics
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.loop.store_access import DefinitionCache
 from dovetail.control.settings import REGISTERED, Settings
@@ -32,38 +33,6 @@ FIRST_START_S = 5.0  # how long a start of the control plane waits for slow back
 CLOSE_S = 5.0  # how long closing one may take
 
 log = structlog.get_logger()
-
-
-@dataclass(slots=True)
-class Member:
-    """`entry` None: the backend of nodes that register themselves. `added_at` None: it comes from the settings file.
-    `trouble`: why it could not be built; then it has no executor."""
-
-    name: str
-    kind: str
-    entry: BackendEntry | None = None
-    added_at: float | None = None
-    executor: Executor | None = None
-    adoption: Adoption | None = None
-    task: "asyncio.Task[None] | None" = None
-    trouble: str = ""
-    leaving: bool = False  # it is being removed: new nodes that it announces are ignored
-
-    @property
-    def state(self) -> str:
-        """The state of its breaker (closed, open, half-open), or `starting` or `unusable`."""
-        if self.executor is None or self.adoption is None:
-            return "unusable"
-        return str(self.executor.circuit) if self.adoption.over else "starting"
-
-    @property
-    def problem(self) -> str:
-        """What is wrong with it now; empty when it answers."""
-        if self.adoption is not None and not self.adoption.over:
-            return self.adoption.trouble
-        if self.executor is not None and self.state != "closed":
-            return self.executor.health.last_error
-        return self.trouble
 
 
 class Backends:

@@ -16,7 +16,8 @@ import structlog
 from pydantic import ValidationError
 
 from dovetail.backends.registry import BackendEntry
-from dovetail.control.backends.roster import Backends, Member
+from dovetail.control.backends.member import Member
+from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.loop.history import signed
 from dovetail.control.loop.inbox import Apply
@@ -28,9 +29,9 @@ from dovetail.engine.questions.questions import Questions
 from dovetail.model.command import Bind, Stop
 from dovetail.model.event import Event, NodeLeft
 from dovetail.model.record import BackendRecord, HistoryLine
-from dovetail.model.text.complaint import complaints_of
 from dovetail.model.text.listing import count
 from dovetail.model.text.strict import closest
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.store.contract import Store
 
 STOP_WAIT_S = 10.0  # how long a removal waits for stops to be confirmed

@@ -17,9 +17,10 @@ from dovetail.control.loop.store_access import on_store_thread
 from dovetail.engine.questions.policy_questions import AppliedPolicy, PolicyQuestions, PolicyViolation
 from dovetail.model.event import PolicyRemoved, PolicySet
 from dovetail.model.policy import Policy, PolicyScope
-from dovetail.model.text.complaint import Invalid, complaints_of
+from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.listing import first_of
 from dovetail.model.text.strict import closest
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.store.contract import Store
 
 

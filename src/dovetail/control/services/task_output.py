@@ -16,7 +16,8 @@ import structlog
 from dovetail.backends.contract import Backend, IndexedLogs, LogChunk
 from dovetail.control.backends.breaker import Circuit
 from dovetail.control.backends.execution import said
-from dovetail.control.backends.roster import Backends, Member
+from dovetail.control.backends.member import Member
+from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.loop.store_access import on_store_thread
 from dovetail.model.command import attempt_key

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from dovetail.model.text.complaint import Complaint, complaints_of
+from dovetail.model.text.complaint import Complaint
 from dovetail.model.text.document import Document
 from dovetail.model.text.location import Location
 from dovetail.model.text.strict import AtField
+from dovetail.model.text.validation_errors import complaints_of
 
 _MOST_ROUNDS = 10
 

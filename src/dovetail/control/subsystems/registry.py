@@ -20,7 +20,7 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             "backend_health",
             f"{_MODULE}:BackendHealth",
             settings=f"{_MODULE}:BackendHealthSettings",
-            metrics="dovetail.control.backends.health:BackendMetrics",
+            metrics="dovetail.control.backends.metrics:BackendMetrics",
             always=True,
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),
@@ -48,7 +48,7 @@ def checked_settings(declaration: SubsystemDeclaration, given: Mapping[str, Any]
     """Raises PluginError with everything that is wrong."""
     from pydantic import ValidationError
 
-    from dovetail.model.text.complaint import faults_in_words
+    from dovetail.model.text.validation_errors import faults_in_words
 
     model = load_object(declaration.settings)
     try:

@@ -13,9 +13,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid
 from dovetail.model.text.csv_lines import csv_lines
 from dovetail.model.text.strict import AtField, NodeName, Strict, shared, shown
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.workloads.affinity import Distance
 
 MAX_PAIRS = 200_000

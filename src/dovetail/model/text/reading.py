@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid
 from dovetail.model.text.document import MAX_BYTES, Document, read_documents
+from dovetail.model.text.validation_errors import complaints_of
 
 Model = TypeVar("Model", bound=BaseModel)
 

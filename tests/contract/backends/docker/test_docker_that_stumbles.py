@@ -12,7 +12,7 @@ from tests.patience import until
 from tests.servers.docker import IMAGE
 
 from dovetail.control.backends.breaker import FAILURES_UNTIL_OPEN
-from dovetail.control.backends.roster import Member
+from dovetail.control.backends.member import Member
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.model.workloads.workload import Workload

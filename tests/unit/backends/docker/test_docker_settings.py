@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from dovetail.backends.docker.connection import ssh_command
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.registry import BackendEntry
-from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.validation_errors import complaints_of
 
 HOST = {"name": "one", "url": "unix:///run/docker.sock"}
 

@@ -15,9 +15,10 @@ from collections.abc import Iterable
 from pydantic import ValidationError
 
 from dovetail.model.network.topology import Topology, TopologyLevel, TopologyLink
-from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, complaints_of
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid
 from dovetail.model.text.csv_lines import csv_lines
 from dovetail.model.text.strict import closest, shown
+from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.workloads.affinity import HOST
 
 LINK_COLUMNS = ("from", "to", "bandwidth", "latency", "loss", "utilisation", "from_kind", "to_kind")

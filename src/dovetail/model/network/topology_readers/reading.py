@@ -10,9 +10,10 @@ from dovetail.model.network.topology_readers.link_table import read_table
 from dovetail.model.network.topology_readers.lldp import read_lldp
 from dovetail.model.network.topology_readers.node_labels import read_node_list
 from dovetail.model.network.topology_readers.slurm import read_slurm
-from dovetail.model.text.complaint import Invalid, complaints_of
+from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.document import Document, decode
 from dovetail.model.text.reading import read_one
+from dovetail.model.text.validation_errors import complaints_of
 
 
 def _read_yaml(text: str, source: str) -> Topology:
