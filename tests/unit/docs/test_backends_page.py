@@ -33,6 +33,6 @@ def test_the_page_names_every_state_and_where_the_key_is() -> None:
 
 
 def test_the_metrics_that_the_page_names_are_those_that_there_are() -> None:
-    source = (Path(roster.__file__).parent / "health.py").read_text()
+    source = (Path(roster.__file__).parent / "metrics.py").read_text()
     there = set(re.findall(r'"(dovetail_backend_\w+)"', source))
     assert {name.removesuffix("_total") for name in re.findall(r"`(dovetail_backend_\w+)`", PAGE)} == there
