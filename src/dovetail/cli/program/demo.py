@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from dovetail.cli.program.serve import second_terminal
 from dovetail.cli.terminal.options import seconds
 from dovetail.cli.terminal.parameters import Option
-from dovetail.cli.terminal.server import DEFAULT_URL
 
 if TYPE_CHECKING:
     from dovetail.cli.program.demo_crowd import DemoCrowd
@@ -137,9 +137,7 @@ class _Demo:
 
 def advice(url: str, there: "Sequence[Workload]") -> list[str]:
     """What to try, with names that exist."""
-    lines = ["try in another terminal:"]
-    if url != DEFAULT_URL:
-        lines.append(f"  export DOVETAIL_URL={url}")
+    lines = second_terminal(url)
     lines += ["  dovetail top", "  dovetail queue", "  dovetail get --state running"]
     large = max(there, key=lambda spec: spec.replicas * spec.resources.gpu, default=None)
     if large is not None:

@@ -2,6 +2,9 @@
 
 import json
 import os
+import shlex
+import shutil
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,11 +63,20 @@ def announce(plane: "ControlPlane", url: str) -> None:
         lines.append("  anyone who can reach this address can run commands here: there is no authentication")
     lines.append(f"  data   {plane.settings.folder}")
     lines.append(f"  nodes  {_nodes(plane)}")
-    lines.append("try in another terminal:")
-    if url != DEFAULT_URL:
-        lines.append(f"  export DOVETAIL_URL={url}")
+    lines += second_terminal(url)
     lines += ["  dovetail submit --name hello --wait -- echo hi", "  dovetail explain hello", "  dovetail top"]
     click.echo("\n".join([*lines, "Ctrl-C stops it."]))
+
+
+def second_terminal(url: str) -> list[str]:
+    """What to type first elsewhere, so that the commands shown below it find the program and this server."""
+    lines = ["try in another terminal:"]
+    activate = Path(sys.prefix, "bin", "activate")
+    if shutil.which("dovetail") is None and activate.exists():
+        lines.append(f"  source {shlex.quote(str(activate))}")
+    if url != DEFAULT_URL:
+        lines.append(f"  export DOVETAIL_URL={url}")
+    return lines
 
 
 def _nodes(plane: "ControlPlane") -> str:
