@@ -140,6 +140,12 @@ def test_plan_and_dry_run_change_nothing_and_say_whether_it_fits(dovetail: Shell
     dovetail("plan", "-f", str(file), rc=1)
 
 
+def test_plan_takes_a_command_and_the_options_of_submit(dovetail: Shell) -> None:
+    fits = json.loads(dovetail("plan", "--cpu", "100m", "--replicas", "2", "-o", "json", "--", "sleep", "3").stdout)
+    assert fits["plans"][0]["placed"] == 2
+    dovetail("plan", "--cpu", "9000", "--", "sleep", "3", rc=1)
+
+
 def test_capacity_says_how_many_more_fit(dovetail: Shell, node: str) -> None:
     assert node in dovetail("capacity", "--cpu", "100m").stdout
     dovetail("capacity", "--cpu", "9000", rc=1)

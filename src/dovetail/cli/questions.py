@@ -11,22 +11,29 @@ from dovetail.cli.terminal.files import Files
 from dovetail.cli.terminal.named import refs, show_each
 from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
 from dovetail.cli.terminal.output import Format, Output, show
-from dovetail.cli.terminal.parameters import Option
+from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, NodeName, Url, WorkloadName, connect
+from dovetail.cli.workloads.job_options import NO_OPTIONS, JobOptions, takes_job_options
 from dovetail.cli.workloads.submission import described, read_submission
 
 
+@takes_job_options
 def plan(
+    run: Annotated[
+        list[str] | None, Argument(metavar="-- COMMAND", help="A command or a script, instead of files.")
+    ] = None,
     file: Files = [],  # noqa: B006 - the parser wants the default itself and never changes it
+    job: JobOptions = NO_OPTIONS,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
-    """Where workloads would go now, and why; nothing is changed. Exit code 1 when not all of it fits."""
-    from dovetail.cli.workloads.submit import plan_and_show
+    """Where workloads would go now, and why; nothing is changed. Exit code 1 when not all of it fits.
 
-    if not file:
-        raise Failure("say what to plan: -f FILE, a folder, or - for standard input", ExitCode.USAGE)
-    work = read_submission(file)
+    From files, for a command or a script, as dovetail submit takes them: dovetail plan --gpus 8 --replicas 4 -- ./train
+    """
+    from dovetail.cli.workloads.submit import plan_and_show, work_to_submit
+
+    work = work_to_submit(file, run or [], job, verb="plan")
     with connect(url) as client:
         plan_and_show(client, work, output)
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from dovetail.client import Client
     from dovetail.responses.combined import FinishedWorkloads
 
-_NEEDED = "say what to submit: -f FILE, a script, or a command after --, as in: dovetail submit --cpu 1 -- echo hi"
-
 
 def _print_directives(wanted: bool) -> None:
     if wanted:
@@ -84,8 +82,8 @@ def command(
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-def work_to_submit(files: list[str], run: list[str], job: JobOptions) -> WorkToSubmit:
-    """What the words of a command line mean."""
+def work_to_submit(files: list[str], run: list[str], job: JobOptions, verb: str = "submit") -> WorkToSubmit:
+    """What the words of the command line of `dovetail VERB` mean."""
     only_files = bool(run) and all(map(_holds_workloads, run))
     if files and only_files:  # the shell made several words of -f *.yaml
         files, run = [*files, *run], []
@@ -95,11 +93,13 @@ def work_to_submit(files: list[str], run: list[str], job: JobOptions) -> WorkToS
     if files:
         return read_submission(files)
     if not run:
-        raise Failure(_NEEDED, ExitCode.USAGE)
+        example = f"dovetail {verb} --cpu 1 -- echo hi"
+        words = f"say what to {verb}: -f FILE, a script, or a command after --, as in: {example}"
+        raise Failure(words, ExitCode.USAGE)
     if only_files:
         said = shlex.join(run)
-        words = f"{run[0]} is a file, and not one that can be run; to submit what it says: dovetail submit -f {said}"
-        meant = f"if a program on the nodes is called so: dovetail submit -- env {said}"
+        words = f"{run[0]} is a file, and not one that can be run; to {verb} what it says: dovetail {verb} -f {said}"
+        meant = f"if a program on the nodes is called so: dovetail {verb} -- env {said}"
         raise Failure(f"{words} ({meant})", ExitCode.USAGE)
     return _one_job(run, job)
 
