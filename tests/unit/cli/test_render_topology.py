@@ -37,7 +37,7 @@ DOMAINS = [
 def test_domains_hang_under_the_wider_ones_around_them() -> None:
     lines = drawn(topology_tree(NET, DOMAINS, [])).splitlines()
     assert lines[0] == "network, described: 1 spine, 2 leaves"
-    assert lines[1].startswith("└── spine s1  █████·····  50%  16/32 GPUs free  8 nodes  ✗ 1 take no work")
+    assert lines[1].startswith("└── spine s1  █████·····  50%  16/32 GPUs free  8 nodes  ✗ 1 takes no work")
     assert lines[2].startswith("    ├── leaf l1")
     assert "16/32 GPUs free, 12 whole" in lines[2]
 

@@ -57,6 +57,14 @@ def test_a_compact_table_has_one_line_a_row() -> None:
     assert widest(text) <= 80
 
 
+def test_a_compact_table_keeps_names_whole_and_leaves_out_the_sentence() -> None:
+    name = "research/a-training-run-with-a-long-name"
+    headers = (Header("NAME", shrinks=True), Header("STATE"), Header("WHY", folds=True))
+    narrow = drawn(grid(headers, [[name, "pending", SENTENCE]], compact=True), width=60)
+    assert narrow.splitlines()[1].split() == [name, "pending"]
+    assert SENTENCE[:20] in drawn(grid(headers, [[name, "pending", SENTENCE]], compact=True), width=90)
+
+
 def test_gpus_in_a_row_are_a_range() -> None:
     assert "  0–7" in drawn(task_list([task(0, devices=list(range(8)))], NOW - 60, NOW))
 

@@ -97,7 +97,8 @@ def _domain(domain: DomainRow, wide: bool) -> Text:
     if wide and domain["whole_nodes"]:
         found.append(f", {domain['whole_nodes']} empty")
     if domain["healthy"] < domain["nodes"]:
-        found.append(f"  ✗ {domain['nodes'] - domain['healthy']} take no work", style="red")
+        away = domain["nodes"] - domain["healthy"]
+        found.append(f"  ✗ {away} {'takes' if away == 1 else 'take'} no work", style="red")
     if wide or domain["held_mbps"]:
         found.append(f"  up {_left(domain['free_mbps'], domain['up_mbps'])}")
         if wide and domain["held_mbps"]:

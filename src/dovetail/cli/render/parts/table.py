@@ -3,8 +3,8 @@
 Guarantees: a table fits its console where that can be, and nothing is cut: what is too long for its column goes on in
 the next line. Columns that fold are narrowed first, then those that shrink, then the others; of these the widest first.
 If little would be left of a last column that folds, its cells stand below their rows instead. A column in which no row
-has anything is left out. Only in a `compact` table, whose rows take one line each, cells are cut and end in `…`; who
-draws one says which command shows the rest.
+has anything is left out. In a `compact` table each row takes one line: such a last column is left out, and if that is
+not enough, cells are cut and end in `…`. Who draws one says which command shows the rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,7 +66,7 @@ class Listing:
 
     def lines(self, width: int) -> list[Text]:
         if self._leaves_little(width):
-            return self._with_last_below(width)
+            return self._without_last().lines(width) if self.compact else self._with_last_below(width)
         widths, natural = self.widths(width), self._natural()
         folds = widths != natural and not self.compact
         found = self._header(widths) if self.header else []
@@ -77,13 +77,16 @@ class Listing:
 
     def _leaves_little(self, width: int) -> bool:
         """Whether the last column folds, and the others leave too little for it."""
-        if self.compact or len(self.columns) < 3 or not self.columns[-1].folds:
+        if len(self.columns) < 3 or not self.columns[-1].folds:
             return False
         *others, last = self._natural()
         return width - sum(others) - GAP * len(others) < min(last, LEAST_FOLDED)
 
+    def _without_last(self) -> "Listing":
+        return Listing(self.columns[:-1], [row[:-1] for row in self.rows], self.header, self.compact)
+
     def _with_last_below(self, width: int) -> list[Text]:
-        rest = Listing(self.columns[:-1], [row[:-1] for row in self.rows], self.header)
+        rest = self._without_last()
         widths = rest.widths(width)
         found = rest._header(widths) if self.header else []
         for row in self.rows[self._drawn_before :]:
