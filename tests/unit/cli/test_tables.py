@@ -65,6 +65,20 @@ def test_a_compact_table_keeps_names_whole_and_leaves_out_the_sentence() -> None
     assert SENTENCE[:20] in drawn(grid(headers, [[name, "pending", SENTENCE]], compact=True), width=90)
 
 
+def test_names_stay_whole_and_stand_above_their_rows_where_they_are_too_long() -> None:
+    name = "research/a-training-run-with-a-long-name"
+    headers = (Header("NAME"), Header("STATE"), Header("SUBMITTED", right=True))
+    text = drawn(grid(headers, [[name, "pending", "22:02:15"], ["short", "running", "22:02:16"]]), width=50)
+    assert text.splitlines() == [
+        "NAME",
+        "    STATE    SUBMITTED",
+        name,
+        "    pending   22:02:15",
+        "short",
+        "    running   22:02:16",
+    ]
+
+
 def test_gpus_in_a_row_are_a_range() -> None:
     assert "  0–7" in drawn(task_list([task(0, devices=list(range(8)))], NOW - 60, NOW))
 

@@ -2,8 +2,8 @@
 
 Guarantees: a table fits its console where that can be, and nothing is cut: what is too long for its column goes on in
 the next line. Columns that fold are narrowed first, then those that shrink, then the others; of these the widest first.
-If little would be left of a last column that folds, its cells stand below their rows instead. A column in which no row
-has anything is left out. In a `compact` table each row takes one line: such a last column is left out, and if that is
+If little would be left of a last column that folds, its cells stand below their rows instead. Names in the first column
+stay whole: where they are too long, each stands above its row. A column in which no row has anything is left out. In a `compact` table each row takes one line: such a last column is left out, and if that is
 not enough, cells are cut and end in `…`. Who draws one says which command shows the rest.
 """
 
@@ -68,12 +68,13 @@ class Listing:
         if self._leaves_little(width):
             return self._without_last().lines(width) if self.compact else self._with_last_below(width)
         widths, natural = self.widths(width), self._natural()
+        if widths[0] < natural[0] and self._names_rows():
+            return self._with_first_above(width)
         folds = widths != natural and not self.compact
         found = self._header(widths) if self.header else []
         for row in self.rows[self._drawn_before :]:
             found += self._folded(row, widths) if folds else [self._joined(row, widths)]
-        too_wide = sum(widths) + GAP * (len(widths) - 1) > width
-        return [line.cut(width) for line in found] if too_wide else found
+        return _within(found, widths, width, width)
 
     def _leaves_little(self, width: int) -> bool:
         """Whether the last column folds, and the others leave too little for it."""
@@ -94,6 +95,20 @@ class Listing:
             if row[-1].plain not in _NOTHING:
                 found += [Text.assemble(" " * INDENT, line) for line in row[-1].wrapped(max(1, width - INDENT))]
         return found
+
+    def _names_rows(self) -> bool:
+        return not self.compact and len(self.columns) > 2 and not self.columns[0].folds
+
+    def _with_first_above(self, width: int) -> list[Text]:
+        rest = Listing(self.columns[1:], [row[1:] for row in self.rows], self.header)
+        inner = max(1, width - INDENT)
+        widths = rest.widths(inner)
+        found = [Text(self.columns[0].title, "bold")] if self.header else []
+        found += [Text.assemble(" " * INDENT, line) for line in (rest._header(widths) if self.header else [])]
+        for row in self.rows[self._drawn_before :]:
+            found += row[0].wrapped(width)
+            found += [Text.assemble(" " * INDENT, line) for line in rest._folded(row[1:], widths)]
+        return _within(found, widths, inner, width)
 
     def _header(self, widths: Sequence[int]) -> list[Text]:
         """Titles of several lines end on the last one."""
@@ -153,6 +168,12 @@ class Listing:
                 natural[widest] -= 1
                 excess -= 1
         return natural
+
+
+def _within(lines: list[Text], widths: Sequence[int], room: int, most: int) -> list[Text]:
+    """Cut to the console's width if the narrowest columns are still too wide for it."""
+    too_wide = sum(widths) + GAP * (len(widths) - 1) > room
+    return [line.cut(most) for line in lines] if too_wide else lines
 
 
 def table(
