@@ -41,7 +41,11 @@ def workload(name: str = "train", **fields: Any) -> WorkloadDetail:
         "cancelled": 0,
         "started_at": NOW - 50,
         "finished_at": None,
-        "spec": {"name": name, "resources": {"cpu": "2", "memory": "4GiB"}, "run": {"command": ["echo", "two words"]}},
+        "spec": {
+            "name": name,
+            "resources": {"cpu": "2", "memory": "4GiB", "gpu_model": ["A100", "H100"]},
+            "run": {"command": ["echo", "two words"]},
+        },
         "tasks": {"total": 4, "pending": 0, "active": 3, "succeeded": 1, "failed": 0, "cancelled": 0},
         "placed_at": NOW - 58,
         "ran_s": 0.0,

@@ -176,7 +176,7 @@ def test_a_description_holds_facts_tasks_decision_and_history_within_eighty_colu
     assert widest(text) <= 80
     assert text.startswith("default/train ● running")
     assert "echo 'two words'" in text
-    assert "cpu 2, memory 4GiB" in text
+    assert "cpu 2, memory 4GiB, gpu_model A100 or H100" in text
     assert "1 of 4 tasks failed; the last was replica 3: exited with status 3" in text
     assert "what it wrote: dovetail logs train.3" in text
     assert "4 tasks, 2 of them, failed and unusual ones first" in text

@@ -181,7 +181,10 @@ def _after(spec: dict[str, Any]) -> str:
 
 
 def _amounts(values: dict[str, Any] | None, between: str = " ") -> str:
-    return joined({name: value for name, value in (values or {}).items() if value not in (None, 0, "0")}, between)
+    """`cpu 2, gpu_model A100 or H100`: without what is not asked for; a list names what is accepted."""
+    given = {name: value for name, value in (values or {}).items() if value not in (None, 0, "0", [])}
+    shown = {name: " or ".join(map(str, value)) if isinstance(value, list) else value for name, value in given.items()}
+    return joined(shown, between)
 
 
 def _history(rows: Sequence[HistoryRow], since: float, wide: bool) -> Drawing:

@@ -3,8 +3,9 @@
 Guarantees: a table fits its console where that can be, and nothing is cut: what is too long for its column goes on in
 the next line. Columns that fold are narrowed first, then those that shrink, then the others; of these the widest first.
 If little would be left of a last column that folds, its cells stand below their rows instead. Names in the first column
-stay whole: where they are too long, each stands above its row. A column in which no row has anything is left out. In a `compact` table each row takes one line: such a last column is left out, and if that is
-not enough, cells are cut and end in `…`. Who draws one says which command shows the rest.
+stay whole: where they are too long, each stands above its row. A column in which no row has anything is left out.
+In a `compact` table each row takes one line: such a last column is left out, and if that is not enough, cells are cut
+and end in `…`. Who draws one says which command shows the rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
