@@ -12,6 +12,7 @@ from dovetail.api.nodes import nodes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
+from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.api.protocol.openapi import describe
 from dovetail.api.questions import questions
 from dovetail.api.system import pages, system
@@ -71,7 +72,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(system.root)
     app.include_router(pages.router)
     app.add_middleware(EncodedSlashes)
-    app.add_middleware(problems.Envelope)
+    app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen))
     problems.install(app)
     describe(app)
     return app

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -94,6 +95,30 @@ def test_a_page_of_another_site_cannot_change_anything(http: httpx.Client) -> No
     problem_in(http.post("/nodes/node-1/drain", headers={"Origin": "null"}), 403)
     own = str(http.base_url).removesuffix("/api/v1/").rstrip("/")
     assert http.post("/plan", json={"name": "x"}, headers={"Origin": own}).status_code == 200
+    problem_in(http.post("/plan", json={"name": "x"}, headers={"Origin": "http://[bad"}), 403)
+    both = [("Origin", own), ("Origin", "http://evil.example")]
+    problem_in(http.post("/plan", json={"name": "x"}, headers=both), 403)
+
+
+def test_a_name_that_somebody_made_point_here_is_refused(http: httpx.Client) -> None:
+    rebound = {"Host": "evil.example:8080", "Origin": "http://evil.example:8080"}
+    problem = problem_in(http.post("/plan", json={"name": "x"}, headers=rebound), 421)
+    assert "listen.names" in problem["detail"]
+    problem_in(http.get("/summary", headers={"Host": "evil.example"}), 421)
+    port = http.base_url.port
+    for own in (f"localhost:{port}", f"LOCALHOST.:{port}", f"[::1]:{port}", "10.1.2.3"):
+        assert http.get("/summary", headers={"Host": own}).status_code == 200
+    probe = str(http.base_url.copy_with(path="/health"))
+    assert httpx.get(probe, headers={"Host": "whatever"}, trust_env=False).status_code == 200
+
+
+@pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["local host"], ["a:b:c"], ["user@localhost"]])
+def test_a_request_names_one_host(http: httpx.Client, hosts: list[str]) -> None:
+    lines = ["GET /api/v1/summary HTTP/1.1", *(f"Host: {host}" for host in hosts), "Connection: close", "", ""]
+    with socket.create_connection((http.base_url.host, http.base_url.port or 80), timeout=30) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        status = connection.makefile("rb").readline().split()[1]
+    assert status in (b"400", b"421")
 
 
 def read_events(answer: httpx.Response, number: int) -> list[dict[str, Any]]:

@@ -26,7 +26,7 @@ def asked(folder: Path, method: str, path: str, **how: object) -> httpx.Response
 
     async def scene() -> httpx.Response:
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://server") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.request(method, path, **how)  # type: ignore[arg-type]
 
     return asyncio.run(scene())

@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import cast
-from urllib.parse import urlsplit
 
 import structlog
 from fastapi import FastAPI, Request
@@ -24,6 +23,7 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.api.protocol.encoded_slashes import DECODED_PATH
+from dovetail.api.protocol.known_hosts import KnownHosts, one_host
 from dovetail.api.protocol.openapi import description_of
 from dovetail.api.protocol.replies import json_bytes
 from dovetail.control.errors import Conflict, NotFound, NotSupported, Unavailable
@@ -38,6 +38,7 @@ RETRY_AFTER_S = 1
 MAX_PATH = 300  # of an address that is echoed
 REQUEST_ID = "X-Request-Id"
 _SENSIBLE = re.compile(r"[A-Za-z0-9._:-]{1,100}", re.ASCII)
+PROBES = frozenset({"/health", "/ready"})  # whoever probes may call the server what it likes
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SLUGS = {
     400: ("bad-request", "The request cannot be understood"),
@@ -47,6 +48,7 @@ _SLUGS = {
     409: ("conflict", "It contradicts what is there"),
     413: ("too-large", "The body is too large"),
     415: ("unsupported-media-type", "The body is in a format that is not read here"),
+    421: ("misdirected", "This server has another name"),
     422: ("invalid", "What was sent cannot be used"),
     500: ("internal", "Something went wrong on the server"),
     501: ("not-supported", "The backend cannot do that"),
@@ -163,11 +165,11 @@ def _parameters(error: RequestValidationError) -> list[Complaint]:
 
 
 class Envelope:
-    """Goes around every request: an id, the origin it may come from, and a last net for errors. A browser that shows
-    somebody else's page cannot change anything here: such a request names an origin that is not this server."""
+    """Goes around every request: an id, the host and origin it may name, and a last net for errors."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, hosts: KnownHosts) -> None:
         self._app = app
+        self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -187,10 +189,7 @@ class Envelope:
             await send(message)
 
         try:
-            if scope["method"] not in _HARMLESS and _foreign(headers):
-                raise HttpProblem(
-                    403, "this request comes from a page of another site; send it without an Origin header"
-                )
+            self._check_host(headers, scope)
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
             return  # the client is gone
@@ -202,7 +201,15 @@ class Envelope:
                 raise  # too late for an answer; the server closes the connection
             await answer_of(problem, scope["path"], request_id)(scope, receive, send_with_id)
 
-
-def _foreign(headers: Headers) -> bool:
-    origin = headers.get("Origin")
-    return origin is not None and urlsplit(origin).netloc != headers.get("Host")
+    def _check_host(self, headers: Headers, scope: Scope) -> None:
+        """Raises HttpProblem for a request that was meant for another server, or that a stranger's page sent."""
+        host = one_host(headers.getlist("Host"), scope["http_version"])
+        if host is None:
+            raise HttpProblem(400, "a request has exactly one Host header")
+        unknown = self._hosts.unknown_name(host)
+        if unknown is not None and scope["path"] not in PROBES:
+            words = f"this server does not know itself as {unknown[:MAX_PATH]!r}"
+            raise HttpProblem(421, f"{words}; use its address, or add the name to listen.names in its settings")
+        origins = headers.getlist("Origin")
+        if scope["method"] not in _HARMLESS and any(self._hosts.is_foreign(origin, host) for origin in origins):
+            raise HttpProblem(403, "this request comes from a page of another site; send it without an Origin header")

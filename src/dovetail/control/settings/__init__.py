@@ -7,6 +7,7 @@ subsystem are defined with those, and only checked here.
 from dovetail.control.settings.server import (
     DEFAULT_PORT,
     REGISTERED,
+    Listen,
     LoopSettings,
     RequestLimits,
     Settings,
@@ -14,5 +15,14 @@ from dovetail.control.settings.server import (
 )
 from dovetail.control.settings.topology_file import TopologyFile, read_topology_file
 
-__all__ = ["DEFAULT_PORT", "REGISTERED", "LoopSettings", "RequestLimits", "Settings", "TopologyFile", "load_settings"]
+__all__ = [
+    "DEFAULT_PORT",
+    "REGISTERED",
+    "Listen",
+    "LoopSettings",
+    "RequestLimits",
+    "Settings",
+    "TopologyFile",
+    "load_settings",
+]
 __all__ += ["read_topology_file"]

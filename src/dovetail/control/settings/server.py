@@ -37,9 +37,15 @@ DEFAULT_PORT = 8080
 REGISTERED = "registered"
 
 
+HostName = Annotated[str, Field(pattern=r"^\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$", max_length=253)]
+
+
 class Listen(Strict):
     host: Annotated[str, Field(min_length=1, max_length=253)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
+    names: Annotated[list[HostName], Field(max_length=100)] = []
+    """Names under which clients reach it, besides this machine's own: `dovetail.example.org`, or `.example.org` for
+    every name below. A request that names another host is refused with 421; addresses always work."""
 
     @property
     def is_loopback(self) -> bool:
