@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 from fastapi import Header, Query, Request
 from pydantic import Field
 
-from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of, workloads_in
+from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, digest_of, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
@@ -20,6 +20,7 @@ from dovetail.api.questions.planning import plans
 from dovetail.api.system.event_pages import history_page
 from dovetail.api.usage import run_time
 from dovetail.control.errors import Conflict
+from dovetail.control.loop.idempotency import IdempotencyKey
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.workload_names import typed
 from dovetail.engine.questions.plan_questions import StartGuess
@@ -101,18 +102,19 @@ async def submit(
         words = "an idempotency key is 1 to 200 printable ASCII characters without spaces"
         raise Invalid([Complaint("header", None, "Idempotency-Key", words)])
     specs = [submitted_by(spec, user, submit_dir) for spec in await workloads_in(request)]
+    key = None if idempotency_key is None else IdempotencyKey(idempotency_key, digest_of(request))
     plane = plane_of(request)
     if dry_run:
         plane.check(specs)
         await plane.check_now(specs)
         return Json({"plans": await plans(plane, specs)})
     try:
-        accepted = await plane.submit(specs, idempotency_key)
+        accepted = await plane.submit(specs, key)
     except Conflict:
-        if idempotency_key is None:
+        if key is None:
             raise
         # A request that was sent twice may have met itself: by now the first one's answer is stored under the key.
-        accepted = await plane.submit(specs, idempotency_key)
+        accepted = await plane.submit(specs, key)
     answer: AcceptedWorkloads = {"accepted": cast("list[AcceptedWorkload]", accepted)}
     return CreatedJson(answer)
 

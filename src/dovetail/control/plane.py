@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-import orjson
 import structlog
 
 from dovetail.constraints.syntax import parser
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, StoreError, Unavailable
-from dovetail.control.loop.inbox import AcceptedSubmission, InboxEvents, PendingSubmission
+from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
+from dovetail.control.loop.inbox import InboxEvents, PendingSubmission
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_access import DefinitionCache, on_store_thread
 from dovetail.control.services.backends import BackendService
@@ -178,17 +178,18 @@ class ControlPlane:
 
     # --- workloads -------------------------------------------------------------------------------------------
 
-    async def submit(self, specs: list[Workload], idempotency_key: str | None = None) -> list[AcceptedSubmission]:
-        """All workloads or none, durable on return. A repeated key returns the first answer."""
+    async def submit(self, specs: list[Workload], key: IdempotencyKey | None = None) -> list[AcceptedSubmission]:
+        """All workloads or none, durable on return. A repeated key returns the first answer; with another request it
+        raises Invalid."""
         self.check(specs)
         loop = self._running()
-        if idempotency_key is not None:
-            before = await self.read(self.store.idempotent_response, idempotency_key)
+        if key is not None:
+            before = await self.read(self.store.idempotent_response, key.name)
             if before is not None:
-                return [AcceptedSubmission(*found) for found in orjson.loads(before)]
+                return key.first_answer(before)
         promise: asyncio.Future[list[AcceptedSubmission]] = asyncio.get_running_loop().create_future()
         ended = await self._ended(specs)
-        loop.inbox.put(PendingSubmission(specs, idempotency_key, promise, ended))
+        loop.inbox.put(PendingSubmission(specs, key, promise, ended))
         return await promise
 
     async def check_now(self, specs: list[Workload]) -> None:

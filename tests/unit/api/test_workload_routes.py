@@ -58,6 +58,16 @@ def test_the_same_idempotency_key_gives_the_first_answer_again(http: httpx.Clien
     assert len({answer.text for answer in answers}) == 1
 
 
+def test_an_idempotency_key_stands_for_one_request(http: httpx.Client) -> None:
+    key = {"Idempotency-Key": "key-of-two"}
+    assert http.post("/workloads", json={"name": "two"}, headers=key).status_code == 201
+    for other, params in (({"name": "three"}, {}), ({"name": "two"}, {"user": "ann"})):
+        problem = problem_in(http.post("/workloads", json=other, params=params, headers=key), 422)
+        assert "another submission" in problem["errors"][0]["message"]
+    problem_in(http.get("/workloads/three"), 404)
+    problem_in(http.post("/workloads", headers={"Idempotency-Key": "key-of-nothing"}), 422)
+
+
 def test_a_submission_that_meets_itself_is_one_submission(http: httpx.Client) -> None:
     def sent(_: int) -> httpx.Response:
         return http.post("/workloads", json={"name": "met-itself"}, headers={"Idempotency-Key": "key-of-both"})

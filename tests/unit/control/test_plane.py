@@ -11,6 +11,7 @@ from tests.patience import PATIENCE_S, until
 from dovetail.backends.contract import Assignment, Backend, Refusal
 from dovetail.control.backends.breaker import FAILURES_UNTIL_OPEN
 from dovetail.control.errors import Conflict, NotFound, Unavailable
+from dovetail.control.loop.idempotency import IdempotencyKey
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.model.node import Node
@@ -74,11 +75,22 @@ def test_a_duplicate_name_refuses_the_whole_submission(tmp_path: Path) -> None:
 
 def test_the_same_idempotency_key_gives_the_same_answer(tmp_path: Path) -> None:
     async def play(plane: ControlPlane) -> None:
-        first = await plane.submit([work("a")], "key-1")
-        assert await plane.submit([work("a")], "key-1") == first
+        first = await plane.submit([work("a")], IdempotencyKey("key-1"))
+        assert await plane.submit([work("a")], IdempotencyKey("key-1")) == first
         assert sum(plane.store.counts().values()) == 1
 
+    async def after_a_restart(plane: ControlPlane) -> None:
+        key = IdempotencyKey("key-1", "digest of b")
+        again = await plane.submit([work("a")], IdempotencyKey("key-1"))
+        assert [one.name for one in again] == ["a"]
+        assert (await plane.submit([work("b")], key))[0].name == "a", "the first request is not known"
+        first = await plane.submit([work("c")], IdempotencyKey("key-2", "digest of c"))
+        assert await plane.submit([work("c")], IdempotencyKey("key-2", "digest of c")) == first
+        with pytest.raises(Invalid, match="another submission"):
+            await plane.submit([work("d")], IdempotencyKey("key-2", "digest of d"))
+
     scene(settings(tmp_path), play)
+    scene(settings(tmp_path), after_a_restart)
 
 
 def test_limits_and_routes_are_checked_before_anything_is_written(tmp_path: Path) -> None:

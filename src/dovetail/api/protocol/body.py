@@ -9,6 +9,7 @@ nesting is bounded.
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 from typing import Annotated, TypeVar
 
 import orjson
@@ -43,6 +44,7 @@ SMALL_BYTES = 16 * 1024
 JSON, YAML = "application/json", "application/yaml"
 _YAML_TYPES = frozenset({YAML, "application/x-yaml", "text/yaml", "text/x-yaml"})
 _WRAPPER = "workloads"
+_IDEMPOTENT = "Idempotency-Key"
 
 _readers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="read-body")
 
@@ -97,6 +99,13 @@ async def content_in(request: Request) -> bytes:
     return b"".join(pieces)
 
 
+def digest_of(request: Request) -> str:
+    """Tells whether two requests with an idempotency key sent the same; their parameters count too."""
+    body = getattr(request.state, "body_digest", "")  # there is none without a body
+    sent = f"{body} {request.url.query}"
+    return blake2b(sent.encode(), digest_size=16).hexdigest()
+
+
 def is_csv(request: Request) -> bool:
     return request.headers.get("Content-Type", "").split(";")[0].strip().lower() == "text/csv"
 
@@ -106,6 +115,8 @@ async def _read(request: Request, read: Callable[[list[Document]], T]) -> T:
     content = await content_in(request)
 
     def whole() -> T:
+        if _IDEMPOTENT in request.headers:
+            request.state.body_digest = blake2b(content, digest_size=16).hexdigest()
         if not content.strip():
             return read([])
         if media_type == JSON:

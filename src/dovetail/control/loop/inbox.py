@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.engine.admission.admission import Ended
 from dovetail.model.event import Event
 from dovetail.model.workloads.workload import Workload
@@ -16,19 +17,12 @@ Apply = Callable[[list[Event]], Awaitable[None]]
 Put = Callable[[list[Event]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedSubmission:
-    id: int
-    namespace: str
-    name: str
-
-
 @dataclass(slots=True)
 class PendingSubmission:
     """`ended`: dependencies of these workloads that have ended, as the store knew them."""
 
     specs: list[Workload]
-    idempotency_key: str | None
+    key: IdempotencyKey | None
     promise: "asyncio.Future[list[AcceptedSubmission]]"
     ended: Ended = field(default_factory=dict)
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 import structlog
 
 from dovetail.control.errors import Conflict
 from dovetail.control.loop.history import HistoryBell, lines_of
-from dovetail.control.loop.inbox import AcceptedSubmission, Inbox, InboxEvents, PendingSubmission
+from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
+from dovetail.control.loop.inbox import Inbox, InboxEvents, PendingSubmission
 from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.settings import LoopSettings
 from dovetail.control.telemetry.metrics import Metrics
@@ -76,7 +76,7 @@ class ControlLoop:
         self._remembered_at = time.time()
         self._learned = False  # something was learned since memory was last written
         # Latest answers by idempotency key, for a key that arrives twice before the first is durable.
-        self._answered: OrderedDict[str | None, list[AcceptedSubmission]] = OrderedDict()
+        self._answered: OrderedDict[str, tuple[IdempotencyKey, list[AcceptedSubmission]]] = OrderedDict()
 
     async def run(self) -> None:
         """Until cancelled. While one step is written, the next is decided."""
@@ -139,10 +139,12 @@ class ControlLoop:
 
     def _accept(self, item: PendingSubmission, now: float, step: LoopStep) -> list[Command]:
         """All workloads of a submission or none."""
-        if item.idempotency_key in self._answered:
-            step.promises.append((item.promise, self._answered[item.idempotency_key]))
-            return []
         try:
+            if item.key is not None and item.key.name in self._answered:
+                first, accepted = self._answered[item.key.name]
+                item.key.check_same(first.request)
+                step.promises.append((item.promise, accepted))
+                return []
             admitted = self._admission.admit(item.specs, self._next_workload, item.ended, now)
         except AdmissionConflict as conflict:
             step.promises.append((item.promise, Conflict(str(conflict))))
@@ -155,10 +157,9 @@ class ControlLoop:
             AcceptedSubmission(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)
         ]
         commands = self._admit(item.specs, admitted, now, step)
-        if item.idempotency_key is not None:
-            answer = orjson.dumps([[a.id, a.namespace, a.name] for a in accepted]).decode()
-            step.batch.idempotency.append((item.idempotency_key, answer, now))
-            self._answered[item.idempotency_key] = accepted
+        if item.key is not None:
+            step.batch.idempotency.append((item.key.name, item.key.answer_text(accepted), now))
+            self._answered[item.key.name] = item.key, accepted
             if len(self._answered) > ANSWERS_KEPT:
                 self._answered.popitem(last=False)
         step.promises.append((item.promise, accepted))
