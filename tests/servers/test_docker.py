@@ -38,10 +38,10 @@ def test_tcp_is_for_those_with_a_certificate(docker_servers: Hosts) -> None:
     url = server.tcp_url.replace("tcp://", "https://") + "/_ping"
     stranger = ssl.create_default_context(cafile=str(server.authority))
     with pytest.raises(httpx.TransportError):
-        httpx.get(url, verify=stranger)
+        httpx.get(url, verify=stranger, timeout=60)
     known = ssl.create_default_context(cafile=str(server.authority))
     known.load_cert_chain(server.client_certificate.certificate, server.client_certificate.key)
-    assert httpx.get(url, verify=known).text == "OK"
+    assert httpx.get(url, verify=known, timeout=60).text == "OK"
 
 
 def test_containers_outlive_an_engine_that_was_killed() -> None:

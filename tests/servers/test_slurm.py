@@ -51,7 +51,7 @@ def test_a_job_is_given_a_gpu_and_its_exit_code_kept(slurm_server: SlurmServer) 
 def test_tcp_is_for_those_with_a_token(slurm_server: SlurmServer) -> None:
     if not slurm_server.accepts_tokens:
         pytest.skip("Slurm's plugin auth/jwt is not installed")
-    stranger = httpx.get(f"http://127.0.0.1:{slurm_server.tcp_port}/slurm/{API}/ping")
+    stranger = httpx.get(f"http://127.0.0.1:{slurm_server.tcp_port}/slurm/{API}/ping", timeout=60)
     assert stranger.status_code == httpx.codes.UNAUTHORIZED
     with slurm_server.tcp_client() as client:
         assert client.get("/ping").json()["pings"][0]["ping"] == "UP"

@@ -2,7 +2,8 @@
 
 Guarantees: a committed transaction survives the loss of power (WAL with synchronous=FULL); readers never wait for the
 writer; a database file appears complete or not at all, so an empty file is always a damaged one; every failure becomes
-a StoreError with the path, the cause and what to do. Values of queries never appear in errors: they are user data.
+a StoreError with the path, the cause and what to do. Values of queries never appear in errors: they are user data. Only
+the owner can read a new database, and users outside its group can read none.
 
 Leaves to others: the schema (`schema`, `migrating`), what is read and written.
 """
@@ -11,6 +12,7 @@ import errno
 import fcntl
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -27,6 +29,8 @@ QUICK_CHECK_BYTES = 16 * 2**20  # checking more would be felt at every start
 WRITER_CACHE_KIB = 16 * 1024  # holds the inner pages of all indexes at a million rows
 CHECKPOINT_PAGES = 8_000  # 32 MB of log: a batch of 500 workloads is a few MB, most should commit without a checkpoint
 LOG_KEPT_BYTES = 64 * 2**20
+OWNER_ONLY = 0o600
+FOR_OTHERS = 0o007  # never: the variables of tasks are in the database
 
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: (
@@ -179,7 +183,10 @@ class SqliteDatabase:
 
     def _check_file(self) -> None:
         with self.path.open("r+b") as file:  # SQLite would open a write-protected file and fail at the first write
-            if os.fstat(file.fileno()).st_size == 0:
+            found = os.fstat(file.fileno())
+            if found.st_mode & FOR_OTHERS:
+                os.fchmod(file.fileno(), stat.S_IMODE(found.st_mode) & ~FOR_OTHERS)
+            if found.st_size == 0:
                 raise StoreError(
                     f"{self.path} is cut short: it is empty, which a Dovetail database never is. "
                     "Restore it from a backup, or remove it to start empty."
@@ -205,6 +212,7 @@ class SqliteDatabase:
         draft = self.path.with_name(self.path.name + ".new")
         for leftover in (draft, draft.with_name(draft.name + "-journal")):
             leftover.unlink(missing_ok=True)
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY))  # its logs get the same mode
         _migrate(draft, self._migrations)
         draft.replace(self.path)
         folder = os.open(self.path.parent, os.O_RDONLY)

@@ -137,7 +137,9 @@ def test_after_a_version_that_is_gone_only_the_differences_are_heard(kube_server
 
 def compact(server: KubeServer, revision: int) -> None:
     """Takes etcd's memory of everything before."""
-    answer = httpx.post(f"{server.etcd_url}/v3/kv/compaction", json={"revision": str(revision), "physical": True})
+    answer = httpx.post(
+        f"{server.etcd_url}/v3/kv/compaction", json={"revision": str(revision), "physical": True}, timeout=60
+    )
     answer.raise_for_status()
 
 

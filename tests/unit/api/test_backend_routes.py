@@ -101,7 +101,7 @@ def test_metrics_tell_of_every_backend(url: str) -> None:
     with Client(url) as client:
         client.submit({"name": "w", "resources": {"cpu": 1}})
         wait_for(lambda: client.workload("w")["state"] == "running")
-    text = httpx.get(f"{url}/metrics", trust_env=False).text
+    text = httpx.get(f"{url}/metrics", trust_env=False, timeout=60).text
     assert 'dovetail_backend_available{backend="sim"} 1.0' in text
     assert 'dovetail_backend_state{backend="sim",state="closed"} 1.0' in text
     assert 'dovetail_backend_calls_total{backend="sim",call="bind",outcome="succeeded"} 1.0' in text

@@ -63,7 +63,9 @@ def test_what_is_not_there_or_does_not_run_is_refused(http: httpx.Client) -> Non
 def test_a_server_that_others_can_reach_runs_no_commands_next_to_tasks(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, listen={"host": "0.0.0.0"})
     with serving(settings) as url:
-        answer = httpx.post(f"{url}{API}/workloads/any/exec", json={"command": ["ls"]}, trust_env=False, verify=False)
+        answer = httpx.post(
+            f"{url}{API}/workloads/any/exec", json={"command": ["ls"]}, trust_env=False, verify=False, timeout=60
+        )
         assert "no authentication" in problem_in(answer, 403)["detail"]
 
 

@@ -196,7 +196,7 @@ def added_to(schema: dict[str, Any], body: Any, components: dict[str, Any]) -> A
 
 @pytest.fixture
 def newer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = httpx.get(f"{url}/openapi.json", trust_env=False, verify=False).json()
+    document = httpx.get(f"{url}/openapi.json", trust_env=False, verify=False, timeout=60).json()
     description, components = Description(document), document["components"]["schemas"]
     real = Transport.ask
 

@@ -101,6 +101,23 @@ def test_commits_reach_the_disk_and_references_are_checked(tmp_path: Path) -> No
     assert settings == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
+def test_users_outside_its_group_cannot_read_a_database(tmp_path: Path) -> None:
+    path = tmp_path / "dovetail.db"
+    store = sqlite_store(path)
+    store.open()
+    store.write(submitted(1))
+    files = [file for file in tmp_path.iterdir() if file.suffix != ".lock"]
+    assert {oct(file.stat().st_mode & 0o777) for file in files} == {"0o600"}
+    assert len(files) > 1, "its log is there"
+    store.close()
+    path.chmod(0o644)  # as an earlier version made it
+    store = sqlite_store(path)
+    store.open()
+    store.write(submitted(2))
+    assert {oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir() if file.suffix != ".lock"} == {"0o640"}
+    store.close()
+
+
 def test_the_reading_side_cannot_write(tmp_path: Path) -> None:
     database = SqliteDatabase(tmp_path / "dovetail.db")
     database.open()

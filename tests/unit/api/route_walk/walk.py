@@ -124,7 +124,9 @@ class Walk:
     def __init__(self, url: str) -> None:
         self.url = url
         self.http = httpx.Client(base_url=f"{url}/api/v1", timeout=_TIMEOUT_S, trust_env=False, verify=False)
-        self.description = Description(httpx.get(f"{url}/openapi.json", trust_env=False, verify=False).json())
+        self.description = Description(
+            httpx.get(f"{url}/openapi.json", trust_env=False, verify=False, timeout=60).json()
+        )
         self.client = NotingClient(url)
         self.seen: set[Answer] = set()
         self.http.event_hooks["response"].append(self._look)
