@@ -73,6 +73,11 @@ else
     "$chosen" -m venv --clear .venv || stop "'$chosen -m venv .venv' failed; its message is above."
 fi
 
+# An environment from before the distribution was renamed has it under its old name, which owns the same command.
+if ls -d .venv/lib/python3*/site-packages/dovetail-[0-9]*.dist-info >/dev/null 2>&1; then
+    .venv/bin/python -m pip uninstall --quiet --yes --disable-pip-version-check dovetail </dev/null
+fi
+
 .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check \
     --constraint constraints.txt --editable "$package" </dev/null || stop \
     "pip could not install the dependencies (its message is above)." \

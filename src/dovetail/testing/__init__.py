@@ -2,8 +2,8 @@
 
     from dovetail.testing.conformance import BackendConformance, Subject
 
-Needs pytest, which comes with the extra `testing` (`pip install dovetail[testing]`); nothing else in Dovetail imports
-this package. `docs/writing-a-backend.md` explains its use.
+Needs pytest, which comes with the extra `testing` (`pip install 'dovetail-scheduler[testing]'`). Nothing else in
+Dovetail imports this package. `docs/writing-a-backend.md` explains its use.
 """
 
 import pytest
