@@ -1,4 +1,4 @@
-"""The manifests in deploy/: a server takes them as they are, and the rights they give are enough to schedule."""
+"""The manifests in deploy/: a server takes them as they are, and the rights they give are enough."""
 
 import asyncio
 from pathlib import Path
@@ -10,24 +10,38 @@ from tests.contract.kubernetes.applying import Applier
 from tests.contract.kubernetes.cards import CLAIMS, claim, claiming, stage
 from tests.contract.kubernetes.cluster import Cluster, pod
 from tests.contract.kubernetes.gate import straight
+from tests.patience import wait_for
+from tests.servers.kubelet import kubelet
 from tests.servers.kubernetes.server import KubeServer
+from tests.unit.api.server import serving, settings_in
 
+from dovetail.client import Client
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes_client.access import Access, read_kubeconfig
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.credentials import bearer
 from dovetail.kubernetes_client.election import Election
-from dovetail.kubernetes_client.errors import Forbidden
+from dovetail.kubernetes_client.errors import Forbidden, ObjectNotFound
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "kubernetes"
 FILES = sorted(FOLDER.glob("*.yaml"))
-ACCOUNT = "/api/v1/namespaces/kube-system/serviceaccounts/dovetail-scheduler/token"
+
+
+SPACE = "/api/v1/namespaces/dovetail"
+DOVETAIL = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dovetail"}}
 
 
 def manifests(file: Path) -> list[dict[str, Any]]:
     return [one for one in yaml.safe_load_all(file.read_text()) if one]
+
+
+async def token_of(admin: Api, namespace: str, account: str) -> str:
+    """A token of a service account, as `kubectl create token` gets one."""
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    return str((await admin.create(path, asked))["status"]["token"])
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -35,6 +49,10 @@ def test_the_server_takes_every_manifest_as_it_is(kube_server: KubeServer, file:
     async def scene() -> None:
         async with straight(kube_server) as api:
             applier = Applier(api, "test")
+            # A namespace that is only tried out is not there for what belongs into it.
+            spaces = [one for one in manifests(file) if one["kind"] == "Namespace"]
+            for manifest in spaces or [DOVETAIL]:
+                await applier.apply(manifest)
             for manifest in manifests(file):
                 found = await applier.apply(manifest, dry_run=True)
                 assert found["metadata"]["name"] == manifest["metadata"]["name"]
@@ -49,9 +67,8 @@ def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else(ku
         for manifest in manifests(FOLDER / "scheduler.yaml"):
             if manifest["kind"] != "Deployment":
                 await applier.apply(manifest)
-        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        token = (await admin.create(ACCOUNT, asked))["status"]["token"]
         known = read_kubeconfig([kube_server.kubeconfig])
+        token = await token_of(admin, "kube-system", "dovetail-scheduler")
         await admin.create(CLAIMS, claim("c"))
         await cluster.pods(pod("a-1"), claiming("card-1", "c"), pod("big-1", cpu="8"))
         async with Api(Access(known.server, bearer(token), known.trust)) as api:
@@ -71,3 +88,48 @@ def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else(ku
             await asyncio.gather(running, return_exceptions=True)
 
     stage(kube_server, play, n1=1)
+
+
+def kubeconfig_of(server: KubeServer, token: str, folder: Path) -> Path:
+    config = yaml.safe_load(server.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": token}
+    path = folder / "kubeconfig.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def test_with_the_rights_of_the_manifest_the_backend_runs_work_and_can_do_nothing_else(
+    kube_server: KubeServer, tmp_path: Path
+) -> None:
+    async def apply_rights() -> str:
+        async with straight(kube_server) as admin:
+            applier = Applier(admin, "test")
+            for manifest in manifests(FOLDER / "backend-rbac.yaml"):
+                await applier.apply(manifest)
+            return await token_of(admin, "dovetail", "dovetail")
+
+    async def try_other_rights(kubeconfig: Path) -> None:
+        async with Api(read_kubeconfig([kubeconfig])) as api:
+            for path in (
+                "/api/v1/secrets",
+                "/api/v1/namespaces/dovetail/secrets",
+                "/api/v1/namespaces/dovetail/configmaps",
+            ):
+                with pytest.raises(Forbidden):
+                    await api.items(path)
+            with pytest.raises(Forbidden):
+                await api.create("/api/v1/namespaces/default/pods", pod("elsewhere"))
+
+    kubeconfig = kubeconfig_of(kube_server, asyncio.run(apply_rights()), tmp_path)
+    backend = {"kind": "kubernetes", "kubeconfig": str(kubeconfig), "namespace": "dovetail", "owner": "dovetail"}
+    with kubelet(kube_server, "of-the-backend"), serving(settings_in(tmp_path, backends={"cluster": backend})) as url:
+        with Client(url) as client:
+            command = "[/bin/sh, -c, 'echo it runs']"
+            client.submit_yaml(f"name: hello\nresources: {{cpu: 100m}}\nrun: {{image: any, command: {command}}}")
+            wait_for(lambda: client.workload("hello")["state"] == "succeeded", "the job has run")
+            assert client.logs("hello").text == "it runs\n"
+            client.submit_yaml("name: long\nresources: {cpu: 100m}\nrun: {image: any, command: [sleep, '600']}")
+            wait_for(lambda: client.workload("long")["state"] == "running", "the second job runs")
+            client.cancel("long")
+            wait_for(lambda: client.workload("long")["finished_at"], "the second job is stopped")
+        asyncio.run(try_other_rights(kubeconfig))
