@@ -1,7 +1,8 @@
 #!/bin/sh
-# Installs what tests against real programs need: system packages, and the Kubernetes programs, which no package has and
-# which are built here once (about ten minutes on two cores). Tests whose program is missing are skipped and say so, so
-# this succeeds wherever it can do nothing; it fails only when an install that was tried fails. Needs .venv for the build.
+# Installs what tests against real programs need: system packages, and the Kubernetes programs and Helm, which no package
+# has and which are built here once (about ten minutes on two cores). Tests whose program is missing are skipped and say
+# so, so this succeeds wherever it can do nothing; it fails only when an install that was tried fails. Needs .venv for the
+# build.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -70,3 +71,4 @@ if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
 else
     .venv/bin/python -m tests.servers.kubernetes.build
 fi
+.venv/bin/python -m tests.servers.helm.programs

@@ -1,4 +1,4 @@
-"""The manifests in deploy/: a server takes them as they are, and the rights they give are enough."""
+"""The manifests in deploy/: a server takes them as they are. The rights that they and the chart give are enough."""
 
 import asyncio
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 import yaml
 from tests.contract.kubernetes.applying import Applier
 from tests.contract.kubernetes.cards import CLAIMS, claim, claiming, stage
+from tests.contract.kubernetes.chart import rendered
 from tests.contract.kubernetes.cluster import Cluster, pod
 from tests.contract.kubernetes.gate import straight
 from tests.patience import wait_for
@@ -29,12 +30,20 @@ FOLDER = Path(__file__).parents[3] / "deploy" / "kubernetes"
 FILES = sorted(FOLDER.glob("*.yaml"))
 
 
-SPACE = "/api/v1/namespaces/dovetail"
 DOVETAIL = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dovetail"}}
 
 
 def manifests(file: Path) -> list[dict[str, Any]]:
     return [one for one in yaml.safe_load_all(file.read_text()) if one]
+
+
+async def apply_rights(admin: Api, objects: list[dict[str, Any]], space: str) -> None:
+    """The accounts and what they may do; what would run with them is left out."""
+    applier = Applier(admin, "test")
+    await applier.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
+    for one in objects:
+        if "Role" in one["kind"] or one["kind"] == "ServiceAccount":
+            await applier.apply(one)
 
 
 async def token_of(admin: Api, namespace: str, account: str) -> str:
@@ -60,20 +69,23 @@ def test_the_server_takes_every_manifest_as_it_is(kube_server: KubeServer, file:
     asyncio.run(scene())
 
 
-def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else(kube_server: KubeServer) -> None:
+@pytest.mark.parametrize("source", ["manifest", "chart"])
+def test_with_the_rights_of_the_manifest_it_schedules_and_can_do_nothing_else(
+    kube_server: KubeServer, source: str
+) -> None:
+    space = "kube-system" if source == "manifest" else "charted-scheduler"
+    granted = manifests(FOLDER / "scheduler.yaml") if source == "manifest" else rendered(space)
+
     async def play(cluster: Cluster) -> None:
         admin = cluster.api
-        applier = Applier(admin, "test")
-        for manifest in manifests(FOLDER / "scheduler.yaml"):
-            if manifest["kind"] != "Deployment":
-                await applier.apply(manifest)
+        await apply_rights(admin, granted, space)
         known = read_kubeconfig([kube_server.kubeconfig])
-        token = await token_of(admin, "kube-system", "dovetail-scheduler")
+        token = await token_of(admin, space, "dovetail-scheduler")
         await admin.create(CLAIMS, claim("c"))
         await cluster.pods(pod("a-1"), claiming("card-1", "c"), pod("big-1", cpu="8"))
         async with Api(Access(known.server, bearer(token), known.trust)) as api:
             found = PodScheduler(api)
-            election = Election(api, "kube-system", "dovetail-scheduler", "test")
+            election = Election(api, space, "dovetail-scheduler", "test")
             running = asyncio.create_task(election.run(found.run))
             await cluster.until_bound("a-1", "card-1")
 
@@ -98,30 +110,32 @@ def kubeconfig_of(server: KubeServer, token: str, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("source", ["manifest", "chart"])
 def test_with_the_rights_of_the_manifest_the_backend_runs_work_and_can_do_nothing_else(
-    kube_server: KubeServer, tmp_path: Path
+    kube_server: KubeServer, tmp_path: Path, source: str
 ) -> None:
-    async def apply_rights() -> str:
+    space = "dovetail" if source == "manifest" else "charted-backend"
+    granted = manifests(FOLDER / "backend-rbac.yaml") if source == "manifest" else rendered(space)
+
+    async def new_token() -> str:
         async with straight(kube_server) as admin:
-            applier = Applier(admin, "test")
-            for manifest in manifests(FOLDER / "backend-rbac.yaml"):
-                await applier.apply(manifest)
-            return await token_of(admin, "dovetail", "dovetail")
+            await apply_rights(admin, granted, space)
+            return await token_of(admin, space, "dovetail")
 
     async def try_other_rights(kubeconfig: Path) -> None:
+        core = f"/api/v1/namespaces/{space}"
         async with Api(read_kubeconfig([kubeconfig])) as api:
-            for path in (
-                "/api/v1/secrets",
-                "/api/v1/namespaces/dovetail/secrets",
-                "/api/v1/namespaces/dovetail/configmaps",
-            ):
+            for path in ("/api/v1/secrets", f"{core}/secrets", f"{core}/configmaps"):
                 with pytest.raises(Forbidden):
                     await api.items(path)
+            for path in (f"{core}/persistentvolumeclaims/none", "/apis/storage.k8s.io/v1/storageclasses/none"):
+                with pytest.raises(ObjectNotFound):  # it may look
+                    await api.get(path)
             with pytest.raises(Forbidden):
                 await api.create("/api/v1/namespaces/default/pods", pod("elsewhere"))
 
-    kubeconfig = kubeconfig_of(kube_server, asyncio.run(apply_rights()), tmp_path)
-    backend = {"kind": "kubernetes", "kubeconfig": str(kubeconfig), "namespace": "dovetail", "owner": "dovetail"}
+    kubeconfig = kubeconfig_of(kube_server, asyncio.run(new_token()), tmp_path)
+    backend = {"kind": "kubernetes", "kubeconfig": str(kubeconfig), "namespace": space, "owner": "dovetail"}
     with kubelet(kube_server, "of-the-backend"), serving(settings_in(tmp_path, backends={"cluster": backend})) as url:
         with Client(url) as client:
             command = "[/bin/sh, -c, 'echo it runs']"

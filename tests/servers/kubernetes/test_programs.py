@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.servers.go_programs import go_release
 from tests.servers.kubernetes import programs
-from tests.servers.kubernetes.programs import binary_path, command_of, go_release, release
+from tests.servers.kubernetes.programs import binary_path, command_of, release
 
 REPOSITORY = Path(__file__).parents[3]
 STAND_IN = """#!/bin/sh
@@ -53,7 +54,7 @@ def test_the_module_names_one_release_of_kubernetes_and_its_libraries() -> None:
     library = release().replace("v1.", "v0.", 1)
     replaced = [line.split() for line in (programs.SOURCES / "go.mod").read_text().splitlines() if "=>" in line]
     assert {(words[0], words[3]) for words in replaced} == {(words[2], library) for words in replaced}
-    assert go_release() == "1.26.0"
+    assert go_release(programs.SOURCES) == "1.26.0"
 
 
 def test_two_who_want_it_at_once_build_it_once(tmp_path: Path) -> None:
