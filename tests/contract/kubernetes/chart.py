@@ -10,17 +10,20 @@ import yaml
 from tests.servers.helm.programs import helm_path
 from tests.servers.kubernetes.server import KubeServer
 
-CHART = Path(__file__).parents[3] / "deploy" / "helm" / "dovetail"
+ROOT = Path(__file__).parents[3]
+CHART = ROOT / "deploy" / "helm" / "dovetail"
 RELEASE = "dovetail"
 
 
 def helm(*words: str | Path, server: KubeServer | None = None, fails: bool = False) -> str:
-    """What it prints, on both streams. Skips the test where there is no Helm."""
+    """What it prints, on both streams; run at the root of the repository. Skips the test where there is no Helm."""
     program = helm_path()
     if program is None:
         pytest.skip("helm is not installed")
     env = {**os.environ, **({"KUBECONFIG": str(server.kubeconfig)} if server else {})}
-    done = subprocess.run([program, *words], capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [program, *words], cwd=ROOT, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
     printed = done.stdout + done.stderr
     assert (done.returncode != 0) == fails, f"helm {' '.join(map(str, words))}: {printed}"
     return printed

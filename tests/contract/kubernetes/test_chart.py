@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from tests.contract.kubernetes.applying import Applier
 from tests.contract.kubernetes.chart import CHART, RELEASE, helm, kinds, named, rendered
 from tests.contract.kubernetes.gate import straight
+from tests.e2e.docs.page import command_beginning
 from tests.servers.kubelet import namespace
 from tests.servers.kubernetes.server import KubeServer
 
@@ -26,7 +28,8 @@ OF_A_NAMESPACE = (
     (CORE, "serviceaccounts"), (CORE, "configmaps"), (CORE, "services"), (RBAC, "roles"), (RBAC, "rolebindings"),
     (APPS, "deployments"), (APPS, "statefulsets"),
 )  # fmt: skip
-MANIFESTS = Path(__file__).parents[3] / "deploy" / "kubernetes"
+ROOT = Path(__file__).parents[3]
+MANIFESTS = ROOT / "deploy" / "kubernetes"
 
 
 def manifest(file: str, kind: str) -> dict[str, Any]:
@@ -157,16 +160,22 @@ def test_a_server_takes_every_object_as_it_is(kube_server: KubeServer) -> None:
         asyncio.run(scene())
 
 
-def test_it_is_installed_upgraded_and_removed_without_a_trace(kube_server: KubeServer) -> None:
+def page_command(verb: str, space: str) -> list[str]:
+    """A command of the page, for another namespace."""
+    words = command_beginning(ROOT / "docs" / "installing.md", f"helm {verb}")
+    return shlex.split(words.replace("--namespace dovetail", f"--namespace {space}"))[1:]
+
+
+def test_the_commands_of_the_page_install_upgrade_and_remove_it_without_a_trace(kube_server: KubeServer) -> None:
     space = "released"
     with namespace(kube_server, space):
-        told = helm("install", RELEASE, CHART, "--namespace", space, server=kube_server)
+        told = helm(*page_command("install", space), server=kube_server)
         assert f"kubectl -n {space} port-forward service/dovetail 8080:8080" in told
         assert "spec.schedulerName: dovetail." in told
         assert asyncio.run(left_over(kube_server, space))
-        helm("upgrade", RELEASE, CHART, "--namespace", space, "--set", "scheduler.replicas=3", server=kube_server)
-        assert asyncio.run(replicas(kube_server, space)) == [3]
-        helm("uninstall", RELEASE, "--namespace", space, server=kube_server)
+        helm(*page_command("upgrade", space), "--set", "scheduler.replicas=3", server=kube_server)
+        assert asyncio.run(deployed(kube_server, space)) == [(3, "registry.example/dovetail:0.2.0")]
+        helm(*page_command("uninstall", space), server=kube_server)
         assert not asyncio.run(left_over(kube_server, space))
 
 
@@ -183,11 +192,11 @@ async def left_over(server: KubeServer, space: str) -> list[str]:
     return found
 
 
-async def replicas(server: KubeServer, space: str) -> list[int]:
-    """Of the Deployments in a namespace."""
+async def deployed(server: KubeServer, space: str) -> list[tuple[int, str]]:
+    """(replicas, image) of the Deployments in a namespace."""
     async with straight(server) as api:
-        found = await api.items(collection(APPS, "deployments", space))
-    return [one["spec"]["replicas"] for one in found]
+        found = [one["spec"] for one in await api.items(collection(APPS, "deployments", space))]
+    return [(one["replicas"], one["template"]["spec"]["containers"][0]["image"]) for one in found]
 
 
 def test_every_command_of_its_notes_names_an_object_that_it_makes() -> None:

@@ -128,6 +128,14 @@ def commands_of(block: Block) -> list[Command]:
     return found
 
 
+def command_beginning(path: Path, words: str) -> str:
+    """The one command of a page that begins so, without its comment: for tests that run what the runner cannot."""
+    blocks = (block for block in read_page(path, path.name) if block.language in COMMANDS)
+    lines = [command.words for block in blocks for command in commands_of(block)]
+    (found,) = (line.split("  #")[0].rstrip() for line in lines if line.startswith(f"{words} "))
+    return found
+
+
 def _shell_lines(block: Block) -> Iterator[tuple[int, str]]:
     """One command a line; a line that ends with a backslash or opens a here-document goes on."""
     kept, begin, until = "", 0, None

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 NAME = "dovetail-scheduler"
 #: `dovetail` or `dovetail[extra]` as an argument of pip or pipx, or with an extra anywhere.
-OLD_NAME = re.compile(r"pipx? (?:install|upgrade)[^\n`]*? '?dovetail(?![\w/.-])|\bdovetail\[\w[\w,]*\]")
+OLD_NAME = re.compile(r"pipx? (?:install|upgrade)[^\n`&;|]*? '?dovetail(?![\w/.-])|\bdovetail\[\w[\w,]*\]")
 
 
 def pages() -> list[Path]:
