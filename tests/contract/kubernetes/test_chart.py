@@ -17,6 +17,7 @@ from tests.servers.kubelet import namespace
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail import __version__
+from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.control.settings import Settings
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.kubernetes_client.paths import CORE, collection
@@ -80,10 +81,18 @@ def test_its_pods_run_the_image_of_the_manifests_with_as_few_rights(file: str, k
 
 
 def test_the_settings_of_both_parts_are_valid_and_name_this_release() -> None:
-    objects = rendered("jobs", "controlPlane.workNamespace=tasks")
+    objects = rendered("jobs", "controlPlane.workNamespace=tasks", "controlPlane.settings.listen.names={me.example}")
     server = yaml.safe_load(named(objects, "ConfigMap", "dovetail-settings")["data"]["settings.yaml"])
     assert server["backends"] == {"cluster": {"kind": "kubernetes", "namespace": "tasks", "owner": "dovetail"}}
-    Settings.model_validate(server)
+    known = KnownHosts(Settings.model_validate(server).listen)
+    for host in (
+        "dovetail:8080",
+        "dovetail.jobs:8080",
+        "dovetail.jobs.svc",
+        "dovetail.jobs.svc.cluster.local",
+        "me.example",
+    ):
+        assert known.unknown_name(host) is None
     assert named(objects, "Role", "dovetail-backend")["metadata"]["namespace"] == "tasks"
     placing = named(objects, "ConfigMap", "dovetail-scheduler-settings")["data"]["scheduler.yaml"]
     KubernetesSchedulerSettings.model_validate(yaml.safe_load(placing))
@@ -125,6 +134,7 @@ def test_its_data_are_on_a_claim_of_its_own_or_where_the_values_say(value: str, 
         ("scheduler.replcas=3", "additional properties 'replcas' not allowed"),
         ("scheduler.replicas=0", "minimum: got 0, want 1"),
         ("controlPlane.settings.listen.port=1", "/controlPlane/settings/listen"),
+        ("controlPlane.settings.data=/tmp", "/controlPlane/settings/data"),
         ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
     ],
 )

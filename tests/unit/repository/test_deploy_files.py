@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from dovetail import __version__
+from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.control.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -53,6 +54,9 @@ def test_the_settings_in_the_manifest_of_the_control_plane_are_valid() -> None:
     )
     settings = Settings.model_validate(yaml.safe_load(found["data"]["settings.yaml"]))
     assert list(settings.backends) == ["cluster"]
+    known = KnownHosts(settings.listen)
+    for host in ("dovetail:8080", "dovetail.dovetail.svc:8080", "dovetail.dovetail.svc.cluster.local"):
+        assert known.unknown_name(host) is None
 
 
 def unit() -> dict[str, list[str]]:

@@ -40,13 +40,21 @@ runAsUser: 65532
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* The settings of the server: a backend of kind kubernetes without a kubeconfig is this cluster. */}}
+{{/* The settings of the server: it knows the names of its Service, without which it refuses requests to them, and a
+backend of kind kubernetes without a kubeconfig is this cluster. */}}
 {{- define "dovetail.settings" -}}
 {{- $settings := deepCopy .Values.controlPlane.settings -}}
-{{- $here := dict "namespace" (include "dovetail.workNamespace" .) "owner" (include "dovetail.fullname" . | trunc 20 | trimSuffix "-") -}}
-{{- range $name, $backend := $settings.backends -}}
+{{- $name := include "dovetail.fullname" . -}}
+{{- $names := list $name -}}
+{{- range $end := list "" ".svc" ".svc.cluster.local" -}}
+{{- $names = append $names (printf "%s.%s%s" $name $.Release.Namespace $end) -}}
+{{- end -}}
+{{- $listen := $settings.listen | default dict -}}
+{{- $_ := set $settings "listen" (dict "names" (concat $names ($listen.names | default list) | uniq)) -}}
+{{- $here := dict "namespace" (include "dovetail.workNamespace" .) "owner" ($name | trunc 20 | trimSuffix "-") -}}
+{{- range $key, $backend := $settings.backends -}}
 {{- if and (eq (toString $backend.kind) "kubernetes") (not $backend.kubeconfig) -}}
-{{- $_ := set $settings.backends $name (merge $backend $here) -}}
+{{- $_ := set $settings.backends $key (merge $backend $here) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml $settings -}}
