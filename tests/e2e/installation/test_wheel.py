@@ -6,6 +6,7 @@ tests, so that nothing is fetched. The repository itself is not visible from the
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -86,8 +87,7 @@ def test_the_sdist_has_what_it_takes_to_build_read_and_deploy_it(distributions: 
 
 def test_the_sdist_builds_the_same_wheel(distributions: tuple[Path, Path], tmp_path: Path) -> None:
     wheel, sdist = distributions
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path / "source", filter="data")
+    shutil.unpack_archive(sdist, tmp_path / "source")
     build(tmp_path / "dist", "wheel", source=tmp_path / "source" / f"{NAME}-{__version__}")
     assert contents(next((tmp_path / "dist").iterdir())) == contents(wheel)
 
@@ -98,8 +98,8 @@ def programs(distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("installed")
     run(sys.executable, "-m", "venv", "--without-pip", folder / "venv", cwd=folder)
     python = folder / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps"]
-    run(*pip, "--no-compile", distributions[0], cwd=folder)
+    install = ("-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps", "--no-compile")
+    run(sys.executable, *install, distributions[0], cwd=folder)
     packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip())
     # Path files in a folder that a path file names are not read: an editable install of the repository stays out.
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -120,7 +120,7 @@ class Elsewhere:
         return run(self.programs / program, *arguments, cwd=self.folder, env=self.env)
 
     def serve(self) -> "subprocess.Popen[bytes]":
-        command = [self.programs / "dovetail", "serve", "--port", str(self.port)]
+        command = [str(self.programs / "dovetail"), "serve", "--port", str(self.port)]
         return subprocess.Popen(command, cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL)
 
     def ready(self) -> bool:

@@ -29,7 +29,7 @@ def installed_helm() -> Path | None:
 def program() -> GoProgram:
     """As Helm's own releases are linked: it assumes the release of Kubernetes whose libraries it has."""
     minor = named_in_module(SOURCES, r"\bk8s\.io/client-go v0\.(\d+)")
-    versions = {}
+    versions: dict[str, str] = {}
     for package in ("helm.sh/helm/v3/pkg/chartutil", "helm.sh/helm/v3/pkg/lint/rules"):
         versions |= {f"{package}.k8sVersionMajor": "1", f"{package}.k8sVersionMinor": minor}
     return GoProgram(
