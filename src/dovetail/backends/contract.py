@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from dovetail.model.device import Device
 from dovetail.model.event import Event
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.array_indices import parse_array
@@ -75,7 +76,15 @@ class Price:
 
 
 class Refusal(Exception):
-    """The backend will not run this attempt, and nothing of it runs."""
+    """The backend will not run this attempt, and nothing of it runs.
+
+    `cause` says whose fault that is (`FailureCause`). A backend that reports a refusal later does so with `BindFailed`,
+    which has a cause too, as `TaskFinished` has. `backends/failure_rules.py` reads causes from an engine's words.
+    """
+
+    def __init__(self, words: str, cause: FailureCause = FailureCause.UNKNOWN) -> None:
+        super().__init__(words)
+        self.cause = cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from dovetail.engine.events import node_loss, nodes, tasks, workloads
 from dovetail.engine.lifecycle import moving
-from dovetail.engine.lifecycle.node_outcomes import probe
+from dovetail.engine.lifecycle.quarantine import probe
 from dovetail.engine.lifecycle.task_lifecycle import release_dependents
 from dovetail.engine.policies.policy_changes import policy_removed, policy_set, schedule_rule_check
 from dovetail.engine.recovery.recovery import after_event, is_due, recovery_due, run_recovery

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dovetail.model.disruption_budget import DisruptionBudget
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
@@ -152,12 +153,14 @@ class TaskStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class TaskFinished(Event):
-    """The backend's final report on one attempt. `exit_code` None: it was stopped or lost, see `reason`."""
+    """The backend's final report on one attempt. `exit_code` None: it was stopped or lost, see `reason`. `cause`: whose
+    fault a failure is, if the backend knows."""
 
     task: TaskId
     key: str
     exit_code: int | None
     reason: str
+    cause: FailureCause = FailureCause.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,7 @@ class BindFailed(Event):
     task: TaskId
     key: str
     reason: str
+    cause: FailureCause = FailureCause.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

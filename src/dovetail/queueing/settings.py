@@ -160,10 +160,16 @@ class PromotionSettings(Strict):
 
 
 class QuarantineSettings(Strict):
-    """After `failures` consecutive failed placements a node gets no tasks for `pause`, then one more try. The pause
-    doubles each time that try fails, up to `most`."""
+    """After failed placements that no workload is to blame for, a node gets no tasks for `pause`, then one more try.
+    The pause doubles each time that try fails, up to `most`. A task that starts there clears the count."""
 
-    failures: Annotated[Count, Field(ge=1, le=1000)] = 5
+    failures: Annotated[Count, Field(ge=1, le=1000)] = Field(
+        default=5, description="so many failures that the backend puts down to the node, such as a full disk"
+    )
+    workloads: Annotated[Count, Field(ge=2, le=1000)] = Field(
+        default=3, description="or so many different workloads, of two owners or more, that failed for unknown reasons"
+    )
+    window: Annotated[Duration, Field(gt=0)] = Field(default=600.0, description="older failures are forgotten")
     pause: Annotated[Duration, Field(gt=0)] = 60.0
     most: Annotated[Duration, Field(gt=0)] = 3600.0
 

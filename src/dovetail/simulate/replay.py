@@ -275,7 +275,7 @@ class Simulation:
         try:
             accepted_at = self._world.bind(assignment, self.now)
         except Refusal as refusal:
-            self._plan(self.now, BindFailed(command.task, command.key, str(refusal)))
+            self._plan(self.now, BindFailed(command.task, command.key, str(refusal), refusal.cause))
         else:
             self._plan(accepted_at, TaskBound(command.task, command.key))
 

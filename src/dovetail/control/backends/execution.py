@@ -197,7 +197,7 @@ class Executor:
         try:
             await self.backend.bind(Assignment(command.key, command.task, command.node, spec, command.devices))
         except Refusal as refusal:
-            return [BindFailed(command.task, command.key, self.cleaned(str(refusal)))]
+            return [BindFailed(command.task, command.key, self.cleaned(str(refusal)), refusal.cause)]
         return [TaskBound(command.task, command.key)]
 
     async def _stop(self, command: Stop) -> list[Event]:

@@ -6,7 +6,7 @@ where they are.
 
 from dovetail.engine.events.node_loss import clear_silence, lose_tasks, mark_silent
 from dovetail.engine.lifecycle.moving import move_away
-from dovetail.engine.lifecycle.node_outcomes import end_quarantine
+from dovetail.engine.lifecycle.quarantine import end_quarantine
 from dovetail.engine.lifecycle.task_lifecycle import stop_task
 from dovetail.engine.reservations.reservations import forget_node, node_joined, refill
 from dovetail.engine.state.engine_state import EngineState

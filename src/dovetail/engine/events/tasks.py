@@ -3,13 +3,14 @@
 from heapq import heappush
 
 from dovetail.engine.events.nodes import start_toleration_timer
-from dovetail.engine.lifecycle import node_outcomes
-from dovetail.engine.lifecycle.task_lifecycle import end_task, requeue, retry_task
+from dovetail.engine.lifecycle import node_outcomes, quarantine
+from dovetail.engine.lifecycle.task_lifecycle import end_task, fail_workload, requeue, retry_task
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.task import TaskId, TaskState
 from dovetail.queueing.settings import backoff_s
 
@@ -29,7 +30,6 @@ def bound(state: EngineState, event: TaskBound, now: float) -> list[Command]:  #
         work, live = found
         live.bind_failures = 0
         work.move(live, TaskState.BOUND, "bound", f"accepted by {live.backend} on {live.node}")
-        node_outcomes.placement_succeeded(state, live.node)
         state.changes.touch_task(event.task)
     return []
 
@@ -40,6 +40,7 @@ def started(state: EngineState, event: TaskStarted, now: float) -> list[Command]
         work, live = found
         work.move(live, TaskState.RUNNING, "running", f"running on {live.node}")
         live.started_at = now
+        quarantine.placement_succeeded(state, live.node)
         work.started_at = work.started_at if work.started_at is not None else now
         start_toleration_timer(state, event.task, work.shape, now)
         run_s = state.expected_s(work)
@@ -56,13 +57,14 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
     work, live = found
     assert live.node is not None
     if event.exit_code is not None:  # None: stopped or lost, which says nothing about outcome and run time
-        state.count_outcome(live.node, event.exit_code == 0)
+        if event.exit_code == 0 or event.cause is not FailureCause.WORKLOAD:
+            state.count_outcome(live.node, event.exit_code == 0)
         began = live.started_at if live.started_at is not None else live.placed_at
         if began is not None:
             state.learned.run_times.finished(state.owner(work), work.terms.run_s, now - began)
             if event.exit_code == 0:
                 node_outcomes.record_finished_task(state, work, event.task, live.node, now - began)
-    elif live.state is not TaskState.STOPPING:
+    elif live.state is not TaskState.STOPPING and event.cause not in (FailureCause.WORKLOAD, FailureCause.BACKEND):
         node_outcomes.record_lost_task(state, live.node)
     state.release(work, event.task, now)
     live.exit_code = event.exit_code
@@ -91,16 +93,36 @@ def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Comma
     work, live = found
     node = live.node
     state.release(work, event.task, now)
-    live.bind_failures += 1
-    node_outcomes.placement_failed(state, node, event.reason, now)
+    passes = event.cause is FailureCause.BACKEND
+    live.bind_failures += not passes
+    quarantine.placement_failed(state, node, work, event.reason, event.cause, now)
     if live.is_cancelled:
         return end_task(state, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
-    if live.bind_failures >= state.settings.max_bind_failures:
-        message = f"{live.backend} refused it {live.bind_failures} times: {event.reason}"
-        return end_task(state, event.task, TaskState.FAILED, "bind_failed", message, now)
-    delay_s = backoff_s(state.settings.backoff, live.bind_failures, state.settings.seed, str(event.task))
+    if not passes and live.bind_failures >= state.settings.max_bind_failures:
+        return _give_up(state, event, work, live, now)
+    tries = min(live.attempt, _MOST_WAITED) if passes else live.bind_failures
+    delay_s = backoff_s(state.settings.backoff, max(1, tries), state.settings.seed, str(event.task))
     message = f"{event.reason}; tried again in {delay_s:.1f} s"
     return retry_task(state, event.task, "bind_failed", message, now, delay_s)
+
+
+#: The backoff of what passes by itself does not grow beyond that of this retry.
+_MOST_WAITED = 4
+
+
+def _give_up(state: EngineState, event: BindFailed, work: Work, live: LiveTask, now: float) -> list[Command]:
+    """The task fails. If that is the workload's own fault and none of its tasks ever got further, the others would fail
+    for the same reason: the workload fails as a whole."""
+    message = f"{live.backend} refused it {live.bind_failures} times: {event.reason}"
+    commands = end_task(state, event.task, TaskState.FAILED, "bind_failed", message, now)
+    if event.cause is not FailureCause.WORKLOAD or work.done == work.replicas or work.terminal_reason:
+        return commands
+    if any(one.state in _ACCEPTED for one in work.tasks.values()):
+        return commands
+    return commands + fail_workload(state, work, "bind_failed", message, now)
+
+
+_ACCEPTED = (TaskState.BOUND, TaskState.RUNNING, TaskState.SUCCEEDED)
 
 
 def retry_due(state: EngineState, task: TaskId, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers

@@ -22,6 +22,7 @@ from dovetail.engine.state.change_log import ChangeLog
 from dovetail.engine.state.groups import Groups
 from dovetail.engine.state.learned import Learned
 from dovetail.engine.state.memory import Memory, Remembered, network_parts
+from dovetail.engine.state.node_failures import NodeFailures
 from dovetail.engine.state.pending_work import PendingWork
 from dovetail.engine.state.policies import Policies
 from dovetail.engine.state.recoveries import Recoveries
@@ -54,14 +55,6 @@ class BackfillState:
 
     backfill: BackfillSettings
     head: int | None = None
-
-
-@dataclass(slots=True)
-class NodeFailures:
-    """Consecutive failed placements on a node, and how often it was quarantined."""
-
-    failures: int = 0
-    quarantines: int = 0
 
 
 class EngineState:

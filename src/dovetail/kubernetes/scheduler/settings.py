@@ -53,7 +53,7 @@ class KubernetesSchedulerSettings(Strict):
             schedulers={name: SchedulerSettings(profile=profile, backfill=off) for name, profile in lines.items()},
             max_bind_failures=_OFTEN,
             backoff=BackoffSettings(first=1.0, most=10.0),
-            quarantine=QuarantineSettings(failures=1000, pause=1.0),
+            quarantine=QuarantineSettings(failures=1000, workloads=1000, pause=1.0),
             recovery=RecoverySettings(enabled=False),
         )
 
