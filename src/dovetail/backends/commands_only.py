@@ -1,6 +1,6 @@
 """Refuses workloads that are not plain commands, for backends that run neither images nor virtual machines."""
 
-from dovetail.backends.contract import Refusal
+from dovetail.backends.contract import WorkloadRefusal
 from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 
@@ -8,8 +8,8 @@ def refuse_all_but_commands(spec: Workload, backend: str) -> None:
     """`backend` is its name in the refusal, such as `the local backend`."""
     label = f"workload {spec.name!r}"
     if spec.kind is not WorkloadKind.JOB:
-        raise Refusal(f"{label} is of kind {spec.kind}; {backend} runs kind job only")
+        raise WorkloadRefusal(f"{label} is of kind {spec.kind}; {backend} runs kind job only")
     if spec.run.image is not None:
-        raise Refusal(f"{label} wants the image {spec.run.image!r}; {backend} runs commands without images")
+        raise WorkloadRefusal(f"{label} wants the image {spec.run.image!r}; {backend} runs commands without images")
     if not spec.run.command or not spec.run.command[0]:
-        raise Refusal(f"{label} has no command; write run: {{command: [program, argument, …]}}")
+        raise WorkloadRefusal(f"{label} has no command; write run: {{command: [program, argument, …]}}")

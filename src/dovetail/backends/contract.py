@@ -87,6 +87,13 @@ class Refusal(Exception):
         self.cause = cause
 
 
+class WorkloadRefusal(Refusal):
+    """The workload is at fault: every node of the backend would refuse it."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words, FailureCause.WORKLOAD)
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """One attempt of one task on one node. `key` identifies it for ever. `devices`: the slots of its GPUs there."""

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from dovetail.backends.contract import Refusal
+from dovetail.backends.contract import WorkloadRefusal
 from dovetail.model.text.strict import shown
 from dovetail.model.workloads.workload import Volume, Workload
 
@@ -33,10 +33,10 @@ def is_folder(volume: Volume) -> bool:
 
 
 def refuse_other_folders(spec: Workload, allow_paths: Sequence[str]) -> None:
-    """Raises Refusal for the first folder of the host that is not below an allowed one."""
+    """Raises WorkloadRefusal for the first folder of the host that is not below an allowed one."""
     for volume in spec.run.volumes:
         if is_folder(volume) and not _is_below(volume.source, allow_paths):
-            raise Refusal(
+            raise WorkloadRefusal(
                 f"workload {spec.name!r} wants the host's folder {volume.source}, which is not below any of "
                 "allow_paths of this backend; use a named volume, or let the folder be added there"
             )

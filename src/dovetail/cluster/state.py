@@ -11,6 +11,7 @@ again when it is undone. Left to others: what a change means (`engine`), which n
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from heapq import heappop, heappush
 
 import numpy as np
@@ -175,6 +176,8 @@ class Cluster:
     def set_quarantined(self, name: str, reason: str) -> None:
         """No new task goes there until it is lifted with an empty reason."""
         row = self.rows[name]
+        if self._undo is not None:
+            self._undo.append(partial(self.set_quarantined, name, self.quarantines.get(name, "")))
         _note(self.quarantines, name, reason)
         self._refresh_ready(row)
         self._touch(row, (STATUS,))
@@ -365,7 +368,7 @@ class Cluster:
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """Place, remove, reserve and cordon as you like: everything is undone at the end. Trials nest."""
+        """Place, remove, reserve, cordon and quarantine as you like: all is undone at the end. Trials nest."""
         outer, outer_readers, before = self._undo, self._readers, self.changes
         least_free_slots = self.resources.least_free_slots
         positions = {group: len(rows) for group, rows in self.log.items()}

@@ -173,3 +173,57 @@ def test_the_dominant_reason_is_the_filter_that_took_the_last_node() -> None:
     explanation = told(cluster, node_selector={"zone": "a"}, resources={"cpu": 1})
     assert [step.remaining for step in explanation.funnel] == [2, 2, 2] + [1] * 10 + [0]
     assert explanation.outcome == "insufficient_resources"
+
+
+@pytest.mark.parametrize(
+    ("close", "message"),
+    [
+        (
+            lambda cluster, name: cluster.set_quarantined(name, "quarantined: disk full"),
+            "only n1 could take it: the node is quarantined: disk full; dovetail uncordon n1 lets it take work again",
+        ),
+        (
+            lambda cluster, name: cluster.set_online(name, False, "the cable is cut"),
+            "only n1 could take it: the node is offline: the cable is cut",
+        ),
+        (
+            lambda cluster, name: cluster.set_cordoned(name, True, "for the audit"),
+            "only n1 could take it: the node is cordoned: for the audit; dovetail uncordon n1 lets it take work again",
+        ),
+    ],
+)
+def test_where_the_only_suitable_node_takes_no_work_that_is_the_cause(
+    close: Callable[[Cluster, str], None], message: str
+) -> None:
+    cluster = cluster_of({"labels": {"zone": "a"}}, {"labels": {"zone": "b"}, "capacity": {"cpu": 64}}, {})
+    close(cluster, "n1")
+    for fields in ({"node_selector": {"zone": "b"}}, {"resources": {"cpu": 32}}):
+        explanation = told(cluster, **fields)
+        assert (explanation.outcome, explanation.message) == ("no_available_nodes", message)
+        assert explanation.shortages == ()
+
+
+def test_several_suitable_nodes_that_take_no_work_are_counted() -> None:
+    cluster = cluster_of(*[{"labels": {"zone": "b"}}] * 3, {})
+    cluster.set_online("n0", False)
+    cluster.set_quarantined("n1", "failures")
+    cluster.set_quarantined("n2", "failures")
+    explanation = told(cluster, node_selector={"zone": "b"})
+    words = "only 3 nodes could take it, and none of 3 nodes takes work: 2 in quarantine, 1 offline; "
+    assert explanation.message == f"{words}dovetail uncordon NODE lets one take work again"
+
+
+def test_nodes_that_take_no_work_are_no_cause_where_they_would_not_do_or_others_are_only_full() -> None:
+    cluster = cluster_of({"labels": {"zone": "a"}}, {"labels": {"zone": "b"}})
+    cluster.set_quarantined("n1", "failures")
+    assert told(cluster, node_selector={"zone": "c"}).outcome == "node_selector_mismatch"
+    occupy(cluster, 0, cpu=4)
+    assert told(cluster, resources={"cpu": 2}).outcome == "insufficient_resources"
+
+
+def test_the_cause_of_a_node_whose_backend_is_silent_is_the_backend() -> None:
+    cluster = cluster_of({"labels": {"zone": "a"}}, {"labels": {"zone": "b"}, "backend": "far"})
+    cluster.set_backend_available("far", False)
+    explanation = told(cluster, node_selector={"zone": "b"})
+    words = "only n1 could take it: its backend 'far' does not answer; dovetail backend far shows why"
+    assert (explanation.outcome, explanation.message) == ("backend_unavailable", words)

@@ -18,11 +18,12 @@ from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.container import Identity
 from dovetail.backends.docker.deciding import AttemptStep, Do, Seen, could_not_start, decide, seen_in
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
+from dovetail.backends.docker.failures import FAILURES
 from dovetail.backends.docker.images import Images
 from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.model.backoff import Backoff
 from dovetail.model.command import task_of_key
-from dovetail.model.event import TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
 from dovetail.model.text.quantity import format_duration
 
 BIND_PATIENCE_S = 20.0  # a bind that takes longer, to pull its image, is accepted
@@ -60,6 +61,7 @@ class DockerAttempts:
         self._slots = asyncio.Semaphore(parallel)
         self._active: dict[str, _Active] = {}
         self._orders: dict[str, Assignment] = {}
+        self._accepted: set[str] = set()  # bound before it was started: a refusal has to be reported
         self._start_reported: set[str] = set()
         self._end_unreported: set[str] = set()  # whose end is to be reported
         self._limits: dict[str, asyncio.TimerHandle] = {}
@@ -110,10 +112,12 @@ class DockerAttempts:
         record = await self._journal.get(assignment.key)
         if not active.settled.is_set() and not self.reachable.is_set():
             record = await self._journal.refuse(assignment.key, "the host fell silent before it was started")
-        active.binds -= 1  # the caller no longer waits: a refusal has to be reported
+        active.binds -= 1
         if record is not None and record.refused:
             self._end_unreported.discard(assignment.key)
-            raise Refusal(record.reason)
+            raise Refusal(record.reason, FAILURES.cause(record.reason))
+        if not active.settled.is_set():
+            self._accepted.add(assignment.key)
 
     async def close(self) -> None:
         for handle in self._limits.values():
@@ -190,7 +194,8 @@ class DockerAttempts:
                     return False
                 await self._api.create(name, self._body_of(assignment))
         except DockerApiError as error:
-            await self._journal.end(key, None, f"the host refused its container: {error}", ran=False)
+            words = FAILURES.advised(f"its container could not be created: {error}")
+            await self._journal.end(key, None, words, ran=False)
             return False
         if (await self._journal.created(key)).state is State.ENDED:
             await self._api.remove(name)  # it was stopped while it was created
@@ -233,10 +238,14 @@ class DockerAttempts:
         key = record.key
         reported_by_bind = record.refused and record.stop_reason is None and active.binds > 0
         if key in self._end_unreported and not reported_by_bind:
-            task = task_of_key(key)
+            task, cause = task_of_key(key), FAILURES.cause(record.reason)
             if record.ran and key not in self._start_reported:
                 await self._report(TaskStarted(task, key))
-            await self._report(TaskFinished(task, key, record.exit_code, record.reason))
+            if record.refused and record.stop_reason is None and key in self._accepted:
+                await self._report(BindFailed(task, key, record.reason, cause))
+            else:
+                await self._report(TaskFinished(task, key, record.exit_code, record.reason, cause))
+        self._accepted.discard(key)
         self._end_unreported.discard(key)
         self._start_reported.discard(key)
         self._orders.pop(key, None)

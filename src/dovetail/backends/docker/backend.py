@@ -14,6 +14,7 @@ from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase
 from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.container import Identity, refuse_what_cannot_run
 from dovetail.backends.docker.engine_api import DockerApiError
+from dovetail.backends.docker.failures import FAILURES
 from dovetail.backends.docker.host import Host
 from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.settings import DockerSettings
@@ -95,7 +96,8 @@ class DockerBackend:
         if known is None and not host.online:
             record = await self._journal.refuse(assignment.key, f"host {host.name} is offline: {host.trouble}")
         if record.refused:
-            raise Refusal(f"attempt {assignment.key} will not run: {record.reason}")
+            words = f"attempt {assignment.key} will not run: {record.reason}"
+            raise Refusal(words, FAILURES.cause(record.reason))
         if host.online:
             await host.attempts.launch(assignment)
         else:  # it was ordered before the host went offline, and starts when the host is back

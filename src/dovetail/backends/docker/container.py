@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.contract import Assignment, WorkloadRefusal
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.host_folders import is_folder, refuse_other_folders
 from dovetail.model.device import devices_of
@@ -49,9 +49,11 @@ class Identity:
 def refuse_what_cannot_run(spec: Workload, settings: DockerSettings) -> None:
     label = f"workload {spec.name!r}"
     if spec.kind not in (WorkloadKind.CONTAINER, WorkloadKind.JOB):
-        raise Refusal(f"{label} is of kind {spec.kind}; the Docker backend runs containers, and jobs with an image")
+        words = f"{label} is of kind {spec.kind}; the Docker backend runs containers, and jobs with an image"
+        raise WorkloadRefusal(words)
     if spec.run.image is None:
-        raise Refusal(f"{label} has no image; write run: {{image: name:tag, command: [program, argument, …]}}")
+        words = f"{label} has no image; write run: {{image: name:tag, command: [program, argument, …]}}"
+        raise WorkloadRefusal(words)
     refuse_other_folders(spec, settings.allow_paths)
 
 

@@ -5,7 +5,7 @@
     none              create it; ended, if it existed  ended, as requested
                       and was removed by others
     created           start it                         ended, as requested; remove it
-    could not start   ended: the command's fault       the same
+    could not start   ended: the command is unusable   the same
                       (126, 127), or refused
     running           at rest                          stop it
     exited            ended with its exit code         the same, or as requested if we have
@@ -21,6 +21,7 @@ from enum import StrEnum
 from typing import Any
 
 from dovetail.backends.docker.container import GRACE_S, RUN_FOR_S
+from dovetail.backends.docker.failures import FAILURES
 from dovetail.backends.docker.journal import Record, State
 from dovetail.model.text.quantity import show_bytes
 
@@ -122,16 +123,16 @@ def decide(record: Record, seen: Seen | None) -> AttemptStep:
 
 
 def could_not_start(exit_code: int, words: str) -> AttemptStep:
-    """A missing or unusable command fails on every host; anything else is the host's fault."""
-    at_fault = exit_code in (UNUSABLE_EXIT, NOT_FOUND_EXIT)
-    reason = f"its command could not be started: {words}" if at_fault else f"the host could not start it: {words}"
-    return AttemptStep(Do.END, exit_code if at_fault else None, reason, remove=True)
+    """A missing or unusable command has an exit code, as in a shell; anything else is a refusal."""
+    by_command = exit_code in (UNUSABLE_EXIT, NOT_FOUND_EXIT)
+    reason = f"its command could not be started: {words}" if by_command else f"it could not be started: {words}"
+    return AttemptStep(Do.END, exit_code if by_command else None, FAILURES.advised(reason), remove=True)
 
 
 def how_it_ended(seen: Seen) -> str:
     if seen.out_of_memory:
         limit = f" (its limit is {show_bytes(seen.memory_limit_bytes)})" if seen.memory_limit_bytes else ""
-        return f"out of memory{limit}: killed with exit status {seen.exit_code}"
+        return FAILURES.advised(f"out of memory{limit}: killed with exit status {seen.exit_code}")
     signal = _NAMED_SIGNALS.get(seen.exit_code - FIRST_SIGNAL_STATUS)
     words = f"exit status {seen.exit_code}" + (f" ({signal})" if signal else "")
     return f"{words}: {seen.error}" if seen.error else words

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.backends.contract import Phase, Report
+from dovetail.backends.kubernetes.failures import FAILURES
 from dovetail.backends.kubernetes.naming import KEY, STOP_REASON
 from dovetail.backends.kubernetes.outcome import PodOutcome, is_never, outcome_of
 from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
@@ -154,8 +155,9 @@ class PodAttempts:
             await report(TaskStarted(task, key))
             attempt.start_reported = True
         if outcome.ended and not attempt.end_reported:
+            words, cause = FAILURES.advised(outcome.reason), FAILURES.cause(outcome.reason)
             if outcome.refused:
-                await report(BindFailed(task, key, outcome.reason))
+                await report(BindFailed(task, key, words, cause))
             else:
-                await report(TaskFinished(task, key, outcome.exit_code, outcome.reason))
+                await report(TaskFinished(task, key, outcome.exit_code, words, cause))
             attempt.end_reported = True

@@ -13,8 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
+from dovetail.backends.contract import (
+    Assignment,
+    Capabilities,
+    LogChunk,
+    Price,
+    Refusal,
+    Report,
+    Status,
+    WorkloadRefusal,
+)
 from dovetail.backends.kubernetes.attempts import PodAttempts
+from dovetail.backends.kubernetes.failures import FAILURES
 from dovetail.backends.kubernetes.machines import Machines
 from dovetail.backends.kubernetes.manifest import never_of, pod_of, refuse_what_cannot_run
 from dovetail.backends.kubernetes.naming import OWNER, STOP_REASON, pod_name, remembered_owner
@@ -155,7 +165,7 @@ class KubernetesBackend:
         try:
             body = pod_of(assignment, self._owner, assignment.node, self._settings)
         except ValueError as error:
-            raise Refusal(str(error)) from None
+            raise WorkloadRefusal(str(error)) from None
         found, made = await self._create(body, claims_of(assignment.spec.run.volumes))
         if (found["metadata"].get("labels") or {}).get(OWNER) != self._owner:
             raise Refusal(f"there is a pod {found['metadata']['name']} already that is not ours")
@@ -232,8 +242,9 @@ class KubernetesBackend:
             try:
                 return await self._api.get(pod(self._namespace, body["metadata"]["name"])), False
             except ObjectNotFound:
-                words = str(error) if isinstance(error, Refusal) else f"the cluster does not take it: {error}"
-                raise Refusal(words) from None
+                if isinstance(error, Refusal):
+                    raise error from None
+                raise FAILURES.refusal(f"the cluster does not take it: {error}") from None
 
     async def _never(self, key: str, reason: str) -> bool:
         """Prevent this attempt from ever running. False: it has a pod."""

@@ -9,7 +9,7 @@ It is a pod, not a Job: a Job would create more pods under other names, and an a
 from math import ceil
 from typing import Any
 
-from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.contract import Assignment, WorkloadRefusal
 from dovetail.backends.host_folders import refuse_other_folders
 from dovetail.backends.kubernetes.naming import (
     CONTAINER,
@@ -37,12 +37,12 @@ MAX_LABEL_VALUE = 63
 def refuse_what_cannot_run(assignment: Assignment, settings: KubernetesSettings) -> None:
     spec, label = assignment.spec, f"workload {assignment.spec.name!r}"
     if spec.kind not in KINDS:
-        raise Refusal(f"{label} is of kind {spec.kind}; the Kubernetes backend runs kinds job and container")
+        raise WorkloadRefusal(f"{label} is of kind {spec.kind}; the Kubernetes backend runs kinds job and container")
     if spec.run.image is None and settings.default_image is None:
-        raise Refusal(f"{label} names no image; write run: {{image: …}} or give the backend a default_image")
+        raise WorkloadRefusal(f"{label} names no image; write run: {{image: …}} or give the backend a default_image")
     refuse_other_folders(spec, settings.allow_paths)
     if spec.resources.amounts().get(GPU, 0) % WHOLE:
-        raise Refusal(f"{label} wants a share of a GPU; Kubernetes gives whole ones only")
+        raise WorkloadRefusal(f"{label} wants a share of a GPU; Kubernetes gives whole ones only")
 
 
 def pod_of(assignment: Assignment, owner: str, node: str, settings: KubernetesSettings) -> dict[str, Any]:

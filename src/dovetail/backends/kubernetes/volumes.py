@@ -12,7 +12,7 @@ volume can be attached to the node is left to the cluster.
 from collections.abc import Sequence
 from typing import Any
 
-from dovetail.backends.contract import Refusal
+from dovetail.backends.contract import WorkloadRefusal
 from dovetail.backends.host_folders import is_folder
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import Forbidden, ObjectNotFound
@@ -61,18 +61,18 @@ def _source(source: str, uses: Sequence[Volume]) -> dict[str, Any]:
 
 
 async def refuse_unusable_claims(api: Api, namespace: str, claims: Sequence[str], *, scheduled: bool) -> None:
-    """Raises Refusal. `scheduled`: a scheduler of the cluster binds the pod and its claims."""
+    """Raises WorkloadRefusal. `scheduled`: a scheduler of the cluster binds the pod and its claims."""
     for name in claims:
         try:
             claim = await api.get(one(CORE, "persistentvolumeclaims", name, namespace))
         except ObjectNotFound:
-            raise Refusal(
+            raise WorkloadRefusal(
                 f"there is no PersistentVolumeClaim {name!r} in namespace {namespace!r} for the volume of that name; "
                 "make one, or correct run.volumes"
             ) from None
         except Forbidden as error:
             grant = f"grant the backend's account get of persistentvolumeclaims in namespace {namespace!r}"
-            raise Refusal(f"whether there is a claim {name!r} cannot be seen: {error}; {grant}") from None
+            raise WorkloadRefusal(f"whether there is a claim {name!r} cannot be seen: {error}; {grant}") from None
         kind = waits_for_scheduler(claim)
         if kind and not scheduled:
             await _refuse_late_binding(api, name, kind)
@@ -92,12 +92,12 @@ async def _refuse_late_binding(api: Api, name: str, kind: str) -> None:
     except ObjectNotFound:
         return  # a class without an object: such claims are bound to volumes of the same class
     except Forbidden as error:
-        raise Refusal(
+        raise WorkloadRefusal(
             f"claim {name!r} is not bound, and whether its class {kind!r} waits for a scheduler cannot be seen: "
             f"{error}; grant the backend's account get of storageclasses, or set its scheduler"
         ) from None
     if found.get("volumeBindingMode") == LATER:
-        raise Refusal(
+        raise WorkloadRefusal(
             f"claim {name!r} is not bound, and its class {kind!r} leaves that to a scheduler ({LATER}), which this "
             "backend bypasses; set the backend's scheduler, such as default-scheduler, or have the claim bound before"
         )

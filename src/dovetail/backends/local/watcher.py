@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.backends.contract import Report
+from dovetail.backends.local.failures import FAILURES
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase, RunStatus
 from dovetail.backends.local.supervisor import DOORBELL
@@ -101,7 +102,8 @@ class RunWatcher:
                 await self._report(TaskStarted(run.task, run.key))
             watched.start_reported = True
         if look.phase is RunPhase.FINISHED:
-            await self._report(TaskFinished(run.task, run.key, look.exit_code, look.reason))
+            words, cause = FAILURES.advised(look.reason), FAILURES.cause(look.reason)
+            await self._report(TaskFinished(run.task, run.key, look.exit_code, words, cause))
             if self._watched.get(run.key) is watched and run.key not in self._due:
                 del self._watched[run.key]
 

@@ -22,6 +22,7 @@ from dovetail.backends.simulated.rehearsal import chances, exponential, rehearse
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved, TaskFinished, TaskStarted
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 from dovetail.model.resources import SLOTS, Amounts
 
@@ -80,7 +81,7 @@ class World:
         if place is None:
             raise Refusal(f"there is no simulated node {assignment.node!r}")
         if place.down:
-            raise Refusal(f"{assignment.node} is down: simulated failure")
+            raise Refusal(f"{assignment.node} is down: simulated failure", FailureCause.NODE)
         attempt = self._admit(assignment, place)
         assert attempt.fate is not None
         accepted_at = now + attempt.fate.bind_delay_s

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.backends.commands_only import refuse_all_but_commands
-from dovetail.backends.contract import Assignment, Refusal
+from dovetail.backends.contract import Assignment, Refusal, WorkloadRefusal
 from dovetail.backends.run_folder import OUTPUT
 from dovetail.backends.slurm.driver import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.gres import asked_for
@@ -25,7 +25,7 @@ _MIB = 2**20
 def refuse_what_cannot_run(spec: Workload) -> None:
     refuse_all_but_commands(spec, "the Slurm backend")
     if spec.resources.gpu % 1:
-        raise Refusal(f"workload {spec.name!r} wants {spec.resources.gpu:g} GPUs; Slurm gives whole ones here")
+        raise WorkloadRefusal(f"workload {spec.name!r} wants {spec.resources.gpu:g} GPUs; Slurm gives whole ones here")
 
 
 def refuse_what_takes_too_long(
@@ -35,7 +35,7 @@ def refuse_what_takes_too_long(
     minutes = minutes_of(spec)
     if minutes is not None and there.max_minutes is not None and minutes > there.max_minutes:
         words = f"asks for {minutes} minutes; partition {there.partition} gives at most {there.max_minutes}"
-        raise Refusal(f"workload {spec.name!r} {words}")
+        raise WorkloadRefusal(f"workload {spec.name!r} {words}")
     if settings.place == "slurm":
         return
     coming = coming_reservation(there.slurm, reservations, settings, now, minutes)

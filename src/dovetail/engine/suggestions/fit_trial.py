@@ -98,9 +98,10 @@ class FitTrial:
             return self._fits(self.spec, self.shape, self.wanted, self.now if at is None else at)
 
     def fits_with(self, node: str) -> bool:
-        """If a node were uncordoned."""
+        """If a node were uncordoned, which also ends its quarantine."""
         with self.state.cluster.trial():
             self.state.cluster.set_cordoned(node, False)
+            self.state.cluster.set_quarantined(node, "")
             return self._fits(self.spec, self.shape, self.wanted, self.now)
 
     def how_many_fit(self, most: int) -> int:

@@ -37,7 +37,7 @@ class ReadyFilter(Filter):
             name = view.backend_names[backend]
             message = f"its backend {name!r} does not answer; dovetail backend {name} shows why"
         elif not view.cordoned[position]:
-            reason, message = "quarantined", f"the node is in quarantine{tail}; {_uncordon(view.name(position))}"
+            reason, message = "quarantined", f"the node is {why}; {_uncordon(view.name(position))}"
         else:
             reason, message = "cordoned", f"the node is cordoned{tail}; {_uncordon(view.name(position))}"
         return Refused(self.name, reason, message, Eviction.NEVER)

@@ -10,8 +10,9 @@ import numpy as np
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
-from dovetail.model.reason import Explanation, FunnelStep, Refused
+from dovetail.model.reason import Eviction, Explanation, FunnelStep, Refused
 from dovetail.placement.contract import Filter, GroupRefusal, RefusalSummary, Request, count_nodes
+from dovetail.placement.filters.status import ReadyFilter
 from dovetail.placement.pipeline.evaluation import Evaluator, FilterResult
 
 PLUGIN_FAILED = "plugin_failed"
@@ -33,6 +34,8 @@ def unplaced(
     plugin = evaluator.filters[stopped]
     failure = next((note for note in filtered.notes if note.startswith(f"plugin {plugin.name!r} failed")), None)
     summary = RefusalSummary(PLUGIN_FAILED, failure) if failure else _summary(plugin, request, view, before)
+    if not failure and summary.eviction is Eviction.NEVER and not isinstance(plugin, ReadyFilter):
+        summary = _closed_nodes(request, evaluator, view) or summary
     return Explanation(
         outcome=summary.outcome,
         message=summary.message,
@@ -69,6 +72,25 @@ def _summary(plugin: Filter, request: Request, view: View, candidates: B1) -> Re
     except Exception as error:  # as above
         nodes = count_nodes(int(candidates.sum()))
         return RefusalSummary(plugin.reason, f"{plugin.name} refuses all of {nodes}: {_without_words(plugin, error)}")
+
+
+def _closed_nodes(request: Request, evaluator: Evaluator, view: View) -> RefusalSummary | None:
+    """The true cause where the only nodes that could take the task are offline, cordoned or in quarantine: whatever
+    the others lack matters less. None if there are no such nodes."""
+    ready = next((plugin for plugin in evaluator.filters if isinstance(plugin, ReadyFilter)), None)
+    closed = view.present & ~view.ready
+    rows = np.flatnonzero(closed if request.among is None else closed & request.among[view.rows])
+    for plugin in evaluator.filters:
+        if len(rows) and plugin is not ready:
+            answer, _ = evaluator.mask(plugin, request, view.subset(rows))
+            rows = rows if answer is True else rows[np.broadcast_to(answer, len(rows))]
+    if ready is None or not len(rows):
+        return None
+    nodes = view.subset(rows)
+    found = ready.summarise(request, nodes, nodes.present)
+    if len(rows) == 1:
+        return found._replace(message=f"only {nodes.name(0)} could take it: {ready.refuse(request, nodes, 0).message}")
+    return found._replace(message=f"only {count_nodes(len(rows))} could take it, and {found.message}")
 
 
 def _without_words(plugin: Filter, error: Exception) -> str:

@@ -23,7 +23,8 @@ def _digest(content: bytes) -> str:
 
 
 class Registry:
-    """`open` holds back what layers hold until it is set. `asked` are the paths of all requests."""
+    """`open` holds back what layers hold, and the news that something is missing, until it is set. `asked`: the paths
+    of all requests."""
 
     def __init__(self, port: int) -> None:
         self.address = f"127.0.0.1:{port}"
@@ -67,10 +68,10 @@ class Registry:
         if place in ("manifests/1", f"manifests/{_digest(self._manifest)}"):
             return 200, _MANIFEST, self._manifest
         content = self._blobs.get(place.removeprefix("blobs/"))
+        self.open.wait()
         if content is None:
             words = {"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}
             return 404, "application/json", json.dumps(words).encode()
-        self.open.wait()
         return 200, "application/octet-stream", content
 
     def times_fetched(self) -> int:
