@@ -209,8 +209,8 @@ class Outcomes(NamedTuple):
 
 @dataclass(slots=True)
 class Changes:
-    """Everything that one scheduling cycle changed, each record once, in its latest state. `switches`, `recoveries` and
-    `preempted` are only for metrics and messages."""
+    """Everything that one scheduling cycle changed, each record once, in its latest state. `switches`, `recoveries`,
+    `preempted` and `quarantined` are only for metrics and messages."""
 
     workloads: list[WorkloadRecord] = field(default_factory=list)
     tasks: list[TaskRecord] = field(default_factory=list)
@@ -228,12 +228,13 @@ class Changes:
     memory: dict[str, str] = field(default_factory=dict)  # by name: what the scheduler learned, as JSON
     decisions: list[Decision] = field(default_factory=list)
     preempted: int = 0  # tasks
+    quarantined: int = 0  # nodes whose quarantine began
 
     def __bool__(self) -> bool:
         return any(_changed(self))
 
 
-_changed = attrgetter(*[one.name for one in fields(Changes) if one.name != "preempted"])
+_changed = attrgetter(*[one.name for one in fields(Changes) if one.name not in ("preempted", "quarantined")])
 
 
 @dataclass(slots=True)

@@ -50,11 +50,30 @@ class NodeGpu(TypedDict):
     used: int
 
 
+class FailedPlacements(TypedDict):
+    """Tasks of one workload that could not be started on a node. `reason`: of the last."""
+
+    workload: str
+    times: int
+    last_at: float
+    reason: str
+
+
+class NodeQuarantine(TypedDict):
+    """Why a node gets no tasks, from `since` to `until`. `lift`: the command that ends it at once."""
+
+    since: float
+    until: float
+    failures: list[FailedPlacements]
+    lift: str
+
+
 class NodeDetail(NodeRow):
-    """`definition`: the body that registers the node."""
+    """`definition`: the body that registers the node. `quarantine` is None where it is in none."""
 
     definition: dict[str, Any]
     gpus: list[NodeGpu]
+    quarantine: NodeQuarantine | None
 
 
 class NodeTask(TaskRow):

@@ -38,7 +38,7 @@ _RUNC = "failed to create shim task: OCI runtime create failed: runc create fail
         ("out of memory: killed with exit status 137", UNKNOWN, ""),
         ("stopped: it ran longer than its time limit of 5 s", WORKLOAD, ""),
         ("mkdir /var/lib/docker/overlay2/x: no space left on device", NODE, "disk"),
-        ('could not select device driver "nvidia" with capabilities: [[gpu]]', NODE, "drivers"),
+        ('could not select device driver "nvidia" with capabilities: [[gpu]]', UNKNOWN, "drivers"),
         ("network lab not found", NODE, "settings"),
         ("host a is offline: connection refused", BACKEND, ""),
         ("the host fell silent before it was started", BACKEND, ""),

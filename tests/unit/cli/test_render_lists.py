@@ -101,7 +101,10 @@ def test_quarantined_nodes_say_why_below_the_table() -> None:
     text = drawn(node_list(rows))
     assert text.splitlines()[0].startswith("8 nodes: 1 online, 7 quarantined")
     assert "q-0: quarantined for 60 s: 5 placements in a row failed there" in text
-    assert text.splitlines()[-1] == "and 2 more; -o wide shows why"
+    assert text.splitlines()[-2:] == [
+        "and 2 more; -o wide shows why",
+        "dovetail nodes NAME says more; dovetail uncordon NAME ends a quarantine",
+    ]
     assert widest(text) <= 80
     assert why in drawn(node_list(rows, wide=True), width=2000)
 

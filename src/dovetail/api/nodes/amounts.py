@@ -1,11 +1,13 @@
 """What nodes have and what is in use, as the API sends it: numbers in the unit that people use, and a node in words."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from dovetail.engine.questions.node_questions import GpuUse, NodeUse
+from dovetail.engine.questions.node_questions import GpuUse, NodeUse, Quarantine
 from dovetail.model.resources import CPU, DISK, GPU, MEMORY, SLOTS, show_amount
+from dovetail.model.text.listing import count
 from dovetail.model.text.quantity import show_bytes
-from dovetail.responses.nodes import NodeResource, ResourceUse
+from dovetail.responses.nodes import FailedPlacements, NodeQuarantine, NodeResource, ResourceUse
 
 _UNITS = {CPU: "cores", MEMORY: "bytes", DISK: "bytes", GPU: "gpus"}
 _THOUSANDTHS = (CPU, GPU)  # the model counts these in thousandths
@@ -43,9 +45,22 @@ def resources_of(use: NodeUse) -> dict[str, NodeResource]:
     return found
 
 
-def node_in_words(use: NodeUse, gpus: Sequence[GpuUse] = ()) -> str:
+def quarantine_of(name: str, found: Quarantine | None) -> NodeQuarantine | None:
+    if found is None:
+        return None
+    failures: list[FailedPlacements] = [
+        {"workload": one.name, "times": one.times, "last_at": one.last_at, "reason": one.reason}
+        for one in found.failing
+    ]
+    return {"since": found.since, "until": found.until, "failures": failures, "lift": f"dovetail uncordon {name}"}
+
+
+def node_in_words(use: NodeUse, gpus: Sequence[GpuUse] = (), quarantine: NodeQuarantine | None = None) -> str:
     """One line a fact, one a GPU, as the first VM scheduler printed them."""
-    lines = [f"Node: {use.name}", f"Status: {use.status}{f' ({use.reason})' if use.reason else ''}"]
+    why = f" ({use.reason})" if use.reason and quarantine is None else ""
+    lines = [f"Node: {use.name}", f"Status: {use.status}{why}"]
+    if quarantine is not None:
+        lines += _quarantine_in_words(quarantine)
     lines.append(f"Backend: {use.backend}")
     for title, resource in (("CPU", CPU), ("Memory", MEMORY), ("Disk", DISK), ("GPU", GPU)):
         if resource != GPU or use.capacity.get(GPU):
@@ -64,6 +79,24 @@ def node_in_words(use: NodeUse, gpus: Sequence[GpuUse] = ()) -> str:
     if use.labels:
         lines.append(f"Labels: {', '.join(f'{key}={value}' for key, value in sorted(use.labels.items()))}")
     return "\n".join(lines) + "\n"
+
+
+def _quarantine_in_words(found: NodeQuarantine) -> list[str]:
+    """When it began and ends, how to end it now, and one line for each workload that failed there."""
+    since, until = _moment(found["since"]), _moment(found["until"])
+    return [
+        f"Quarantine: since {since}, until {until}; {found['lift']} ends it now",
+        *(f"  {_failures_in_words(one)}" for one in found["failures"]),
+    ]
+
+
+def _failures_in_words(one: FailedPlacements) -> str:
+    times = count(one["times"], "attempt")
+    return f"{times} of {one['workload']} failed, last at {_moment(one['last_at'])}: {one['reason']}"
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _gpu_in_words(gpu: GpuUse) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self, cast
 from fastapi import Query, Request
 from pydantic import Field, model_validator
 
-from dovetail.api.nodes.amounts import node_in_words, resources_of
+from dovetail.api.nodes.amounts import node_in_words, quarantine_of, resources_of
 from dovetail.api.protocol.body import MOST_ROWS, Reason, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
@@ -103,6 +103,7 @@ def _detail(plane: ControlPlane, name: str) -> NodeDetail:
         **_row(known.use(name)),
         "definition": known.definition(name).model_dump(mode="json"),
         "gpus": cast("list[NodeGpu]", gpus),
+        "quarantine": quarantine_of(name, known.quarantine(name)),
     }
 
 
@@ -186,7 +187,8 @@ async def diagnostics(request: Request, name: str) -> PlainText:
     """The node described in text, one fact a line."""
     plane = plane_of(request)
     plane.nodes.must_exist(name)
-    return PlainText(node_in_words(plane.questions.nodes.use(name), plane.questions.nodes.gpus(name)))
+    known = plane.questions.nodes
+    return PlainText(node_in_words(known.use(name), known.gpus(name), quarantine_of(name, known.quarantine(name))))
 
 
 @router.get("/nodes/{name}/tasks")

@@ -3,7 +3,7 @@
 from dovetail.backends.failure_rules import FailureRule, FailureRules
 from dovetail.model.failure_cause import FailureCause
 
-WORKLOAD, NODE, BACKEND = FailureCause.WORKLOAD, FailureCause.NODE, FailureCause.BACKEND
+WORKLOAD, NODE, BACKEND, UNKNOWN = FailureCause.WORKLOAD, FailureCause.NODE, FailureCause.BACKEND, FailureCause.UNKNOWN
 _PULL = "cannot pull image"
 _BUSY = r"connection refused|connection reset|timeout|toomanyrequests|too many requests|unexpected EOF|\b50[0234]\b"
 
@@ -25,9 +25,8 @@ FAILURES = FailureRules([
     # What the host lacks.
     FailureRule("no space left on device", NODE, "make room on the host's disk"),
     FailureRule("read-only file system|input/output error", NODE, "look at the host's disk"),
-    FailureRule("cannot allocate memory|resource temporarily unavailable|too many open files", NODE,
-                "look at what else the host runs"),
-    FailureRule("device driver|device information|nvidia-container-cli", NODE, "look at the host's drivers"),
+    # Only work that asks for devices meets this: of unknown cause, so that it takes no node from the others.
+    FailureRule("device driver|device information|nvidia-container-cli", UNKNOWN, "look at the host's drivers"),
     FailureRule("unknown runtime|network .* not found", NODE, "correct the backend's settings, or set up the host"),
     # What passes.
     FailureRule("is offline:|fell silent|shutting down|is restarting", BACKEND),

@@ -36,6 +36,8 @@ def _troubles(rows: Sequence[NodeRow]) -> list[Drawing]:
     told = [f"{row['name']}: {row['reason']}" for row in rows if row["status"] == "quarantined"]
     if len(told) > MOST_TROUBLES:
         told = [*told[:MOST_TROUBLES], f"and {len(told) - MOST_TROUBLES} more; -o wide shows why"]
+    if told:
+        told.append("dovetail nodes NAME says more; dovetail uncordon NAME ends a quarantine")
     return [Text(f"\n{line}" if not index else line, style="yellow") for index, line in enumerate(told)]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from dovetail.model.record import Batch, Decision, HistoryLine, PolicyRecord, TaskRecord
+from dovetail.model.record import Batch, Decision, HistoryLine, NodeRecord, PolicyRecord, TaskRecord
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.text.listing import count
 
@@ -26,15 +26,19 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
         for record in batch.changes.workloads
         if record.state.finished
     ]
-    for record in batch.changes.nodes:
-        state = "offline" if not record.online else "cordoned" if record.cordoned else "online"
-        words = explained(f"node {record.node.name} {state}", record.reason)
-        found.append(HistoryLine(now, "node", words, node=record.node.name))
+    found += [HistoryLine(now, "node", _node_words(record), node=record.node.name) for record in batch.changes.nodes]
     found += [HistoryLine(now, "node", f"node {name} left", node=name) for name in batch.changes.nodes_gone]
     found += [HistoryLine(now, "policy", _policy_words(record)) for record in batch.changes.policies]
     found += [HistoryLine(now, "recovery", note.message, note.workload) for note in batch.changes.recoveries]
     found += [HistoryLine(now, "policy", switch.message) for switch in batch.changes.switches]
     return found
+
+
+def _node_words(record: NodeRecord) -> str:
+    if record.online and not record.cordoned and record.reason:  # it is in quarantine, and the reason begins so
+        return f"node {record.node.name} {record.reason}"
+    state = "offline" if not record.online else "cordoned" if record.cordoned else "online"
+    return explained(f"node {record.node.name} {state}", record.reason)
 
 
 def _policy_words(record: PolicyRecord) -> str:

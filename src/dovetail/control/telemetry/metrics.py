@@ -37,6 +37,7 @@ class Metrics:
         self.decisions = counter("dovetail_decisions", "Decisions made", ["outcome"])
         self.finished = counter("dovetail_tasks_finished", "Tasks ended", ["state"])
         self.preemptions = counter("dovetail_preemptions", "Tasks preempted for more urgent work")
+        self.quarantines = counter("dovetail_quarantines", "Nodes put in quarantine because placements failed there")
         self.adjustments = counter(
             "dovetail_policy_adjustments",
             "Rules of policies that began or ended to adjust a constraint",
@@ -98,6 +99,7 @@ class Metrics:
     def count(self, batch: Batch, now: float) -> None:
         self.submitted.inc(len(batch.submitted))
         self.preemptions.inc(batch.changes.preempted)
+        self.quarantines.inc(batch.changes.quarantined)
         for switch in batch.changes.switches:
             self.adjustments.labels(switch.policy, "on" if switch.on else "off").inc()
         for note in batch.changes.recoveries:

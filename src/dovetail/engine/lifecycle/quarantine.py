@@ -55,12 +55,13 @@ def _quarantine(state: EngineState, node: str, failures: NodeFailures, now: floa
     failures.since, failures.until, failures.on_probation = now, now + pause_s, False
     state.cluster.set_quarantined(node, f"quarantined for {format_duration(pause_s)}: {_in_words(failures)}")
     state.changes.nodes[node] = None
+    state.changes.quarantined += 1
     state.timers.set(TimerKind.PROBE, node, now + pause_s)
 
 
 def _in_words(failures: NodeFailures) -> str:
     """`5 placements of lab/a and lab/b failed there, last: no space left on device`."""
-    latest = sorted(failures.failing.values(), key=lambda one: -one.last_at)
+    latest = failures.latest()
     names = first_of([one.name for one in latest], _MOST_NAMES)
     return f"{count(failures.times, 'placement')} of {names} failed there, last: {latest[0].reason}"
 

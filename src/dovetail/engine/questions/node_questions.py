@@ -7,6 +7,7 @@ from typing import NamedTuple
 from dovetail.cluster.network.domains import SINGLE, level_column
 from dovetail.engine.events.node_loss import rows_in
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.node_failures import FailingWorkload
 from dovetail.model.device import Device
 from dovetail.model.node import Node
 from dovetail.model.workloads.selection import Taint
@@ -53,6 +54,14 @@ class NodeUse:
         if self.cordoned:
             return "cordoned"
         return "quarantined" if self.quarantined else "online"
+
+
+class Quarantine(NamedTuple):
+    """Since when and until when a node gets no tasks, and which workloads failed there, the latest first."""
+
+    since: float
+    until: float
+    failing: tuple[FailingWorkload, ...]
 
 
 class NodeState(NamedTuple):
@@ -122,6 +131,13 @@ class NodeQuestions:
             load=float(tables.load[row]),
             tasks=len(cluster.placements.by_row[row]),
         )
+
+    def quarantine(self, name: str) -> Quarantine | None:
+        """None if it is in none."""
+        failures = self._state.node_failures.get(name) if name in self._cluster.rows else None
+        if failures is None or failures.until is None:
+            return None
+        return Quarantine(failures.since, failures.until, tuple(failures.latest()))
 
     def gpus(self, name: str) -> list[GpuUse]:
         """By slot."""

@@ -17,6 +17,7 @@ class ChangeLog:
     decisions: list[Decision] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)  # those that ended while their tasks go on
     preempted: int = 0  # tasks that were preempted
+    quarantined: int = 0  # nodes whose quarantine began
     workloads: dict[int, None] = field(default_factory=dict)
     notes: dict[int, None] = field(default_factory=dict)  # workloads whose restart notes changed
     tasks: dict[TaskId, None] = field(default_factory=dict)

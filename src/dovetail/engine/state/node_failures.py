@@ -1,6 +1,6 @@
 """Failed placements of one node: which workloads failed there, how often and with which words."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(slots=True)
@@ -36,6 +36,10 @@ class NodeFailures:
     @property
     def owners(self) -> int:
         return len({one.owner for one in self.failing.values()})
+
+    def latest(self) -> list[FailingWorkload]:
+        """Copies, the latest first."""
+        return [replace(one) for one in sorted(self.failing.values(), key=lambda one: -one.last_at)]
 
     def forget_before(self, moment: float) -> None:
         for id_ in [id_ for id_, one in self.failing.items() if one.last_at < moment]:

@@ -1,5 +1,7 @@
 """What a workload causes is said to be its own fault, and takes no host from anybody."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ from tests.contract.backends.conformance import Rig, run_async, started
 from tests.contract.backends.docker.registry import NAME, PASSWORD, USERNAME, image_registry
 from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, shell
 from tests.patience import wait_for
-from tests.servers.docker import IMAGE
+from tests.servers.docker import IMAGE, DockerServer
 from tests.unit.api.server import serving
 
 from dovetail.backends.contract import Refusal
@@ -107,23 +109,54 @@ def _refusals(rig: Rig, key: str) -> list[BindFailed]:
     return [event for event in rig.reports.of(BindFailed) if event.key == key]
 
 
-def test_one_user_s_wrong_image_takes_no_host_from_the_others(tmp_path: Path, docker_servers: Hosts) -> None:
+@contextmanager
+def plane_over(folder: Path, server: DockerServer, **fields: Any) -> Iterator[Client]:
+    """A control plane whose only node is the host `one`."""
+    host = {"name": "one", "url": server.url}
+    backend = {"kind": "docker", "hosts": [host], "network": "none", "pull": "never"} | fields
     settings = Settings.model_validate(
         {
-            "data": str(tmp_path),
+            "data": str(folder),
             "logging": {"level": "error", "decisions": False},
             "scheduling": {"backoff": {"first": "100ms", "jitter": 0}},
-            "backends": {
-                "docker": {
-                    "kind": "docker",
-                    "hosts": [{"name": "one", "url": docker_servers[0].url}],
-                    "network": "none",
-                    "pull": "never",
-                }
-            },
+            "backends": {"docker": backend},
         }
     )
     with serving(settings) as url, Client(url) as client:
+        yield client
+
+
+def test_a_quarantine_can_be_seen_explained_and_lifted(tmp_path: Path, docker_servers: Hosts) -> None:
+    """The host lacks the network of the settings, so that nothing can start there."""
+    with plane_over(tmp_path, docker_servers[0], network="nonesuch") as client:
+        good = {"image": IMAGE, "command": ["true"]}
+        client.submit([{"name": "w", "namespace": "lab", "kind": "container", "replicas": 5, "run": good}])
+        row = wait_for(lambda: one if (one := client.nodes()[0])["status"] == "quarantined" else None, "the quarantine")
+        assert row["reason"].startswith("quarantined for 1m: 5 placements of lab/w failed there, last: it could not be")
+        quarantine = client.node("one")["quarantine"]
+        assert quarantine is not None
+        assert quarantine["until"] - quarantine["since"] == pytest.approx(60)
+        assert [(one["workload"], one["times"]) for one in quarantine["failures"]] == [("lab/w", 5)]
+        assert "network nonesuch not found; correct the backend's settings" in quarantine["failures"][0]["reason"]
+        words = client.diagnostics("one")
+        assert "Status: quarantined\nQuarantine: since 20" in words
+        assert "UTC; dovetail uncordon one ends it now\n  5 attempts of lab/w failed, last at 20" in words
+        client.submit([{"name": "later", "kind": "container", "run": good}])
+        wait_for(lambda: client.workload("later")["reason"] == "no_available_nodes", "the cause of waiting")
+        assert "the only node is in quarantine; dovetail uncordon NODE" in client.workload("later")["message"]
+        assert any(
+            line["message"].startswith("node one quarantined for 1m") for line in client.event_page(node="one")["items"]
+        )
+        metrics = client.metrics()
+        assert 'dovetail_nodes{status="quarantined"} 1.0' in metrics
+        assert "dovetail_quarantines_total 1.0" in metrics
+        lifted = client.uncordon("one")
+        assert (lifted["status"], lifted["quarantine"]) == ("online", None)
+        assert any(line["message"] == "node one online" for line in client.event_page(node="one")["items"])
+
+
+def test_one_user_s_wrong_image_takes_no_host_from_the_others(tmp_path: Path, docker_servers: Hosts) -> None:
+    with plane_over(tmp_path, docker_servers[0]) as client:
         typo = {"image": "busybox:lokal", "command": ["true"]}
         client.submit([{"name": "typo", "namespace": "careless", "kind": "container", "replicas": 5, "run": typo}])
         failed = wait_for(

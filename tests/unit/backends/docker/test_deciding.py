@@ -66,7 +66,8 @@ def test_how_it_ended_is_said_in_words() -> None:
     assert how_it_ended(Seen(Stage.EXITED, exit_code=0)) == "exit status 0"
     assert how_it_ended(Seen(Stage.EXITED, exit_code=137)) == "exit status 137 (SIGKILL)"
     killed = Seen(Stage.EXITED, exit_code=137, out_of_memory=True, memory_limit_bytes=2**30)
-    assert how_it_ended(killed) == "out of memory (its limit is 1GiB): killed with exit status 137"
+    words = "out of memory (its limit is 1GiB): killed with exit status 137; raise limits.memory, or use less"
+    assert how_it_ended(killed) == words
 
 
 def test_a_container_is_read_from_what_the_engine_says() -> None:
