@@ -42,6 +42,14 @@ def test_a_backend_from_being_added_to_being_removed(dovetail: Shell, tmp_path: 
     assert "changed (speed)" in dovetail("backend", "history", "far").stdout
 
 
+def test_a_setting_of_the_help_works_as_shown(dovetail: Shell) -> None:
+    assert "hosts.a.url=…" in dovetail("backend", "add", "--help").stdout
+    added = dovetail("backend", "add", "box", "--kind", "docker", "--set", "hosts.a.url=unix:///no/such.sock")
+    assert "setting       hosts: [{'name': 'a', 'url': 'unix:///no/such.sock'}]" in added.stdout
+    assert "takes no new work from now on: this is the machine of the control plane" in added.stderr
+    dovetail("backend", "remove", "box")
+
+
 def test_mistakes_are_said_with_what_to_do(dovetail: Shell) -> None:
     assert "say what it is: --kind KIND" in dovetail("backend", "add", "far", rc=2).stderr
     assert "Did you mean 'simulated'?" in dovetail("backend", "add", "far", "--kind", "simulatd", rc=2).stderr

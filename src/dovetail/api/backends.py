@@ -13,6 +13,7 @@ from dovetail.backends.contract import Capabilities
 from dovetail.backends.registry import BackendEntry, kind_names
 from dovetail.control.backends.health import CallHealth
 from dovetail.control.services.backends import BackendStatus
+from dovetail.control.services.own_machine import STEPPED_BACK
 from dovetail.control.settings import REGISTERED
 from dovetail.control.settings.secret_settings import masked
 from dovetail.model.text.complaint import Complaint, Invalid
@@ -105,6 +106,10 @@ async def add(
     backends = plane_of(request).backends
     is_new = await backends.add(name, entry, replace=replace, author=author, note=note)
     added = shown(backends.get(name))
+    added["notes"] = [
+        f"{node} takes no new work from now on: {STEPPED_BACK}; dovetail uncordon {node} lets it take work too"
+        for node in backends.own_machine.stepped_back()
+    ]
     return CreatedJson(added) if is_new else Json(added)
 
 

@@ -1,6 +1,6 @@
 """Answers about backends."""
 
-from typing import Any
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -31,11 +31,12 @@ class BackendRow(TypedDict):
 
 
 class BackendDetail(BackendRow):
-    """`settings` as they were given, with ••• in place of every secret."""
+    """`settings` as they were given, with ••• in place of every secret. `notes`: what else adding it has changed."""
 
     sees_own_writes: bool
     stale_for_s: float
     settings: dict[str, Any]
+    notes: NotRequired[list[str]]
 
 
 class BackendList(ItemList[BackendRow]):

@@ -10,10 +10,11 @@ backends:
 """
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
@@ -112,6 +113,13 @@ class Registry(Strict):
     password: SecretStr
 
 
+def _as_list(hosts: object) -> object:
+    """A mapping of hosts by name is a list of hosts with that name: `hosts: {a: {url: …}}`."""
+    if not isinstance(hosts, Mapping):
+        return hosts
+    return [{"name": name, **host} if isinstance(host, Mapping) else host for name, host in hosts.items()]
+
+
 def _check_hosts(hosts: list[HostSettings]) -> list[HostSettings]:
     names: set[str] = set()
     urls: set[str] = set()
@@ -132,7 +140,13 @@ def _check_registry(name: str) -> str:
 
 
 class DockerSettings(Priced):
-    hosts: Annotated[list[HostSettings], Field(min_length=1, max_length=1000), AfterValidator(_check_hosts)]
+    hosts: Annotated[
+        list[HostSettings],
+        Field(min_length=1, max_length=1000),
+        BeforeValidator(_as_list),
+        AfterValidator(_check_hosts),
+    ]
+    """A list, or a mapping by name: `hosts: {a: {url: "unix:///var/run/docker.sock"}}`."""
     cluster: ClusterName | None = None
     """Marks containers as ours if several control planes share a host; default: a random name that is kept."""
     pull: Literal["missing", "always", "never"] = "missing"

@@ -22,6 +22,7 @@ from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.loop.history import signed
 from dovetail.control.loop.inbox import Apply
 from dovetail.control.loop.store_access import on_store_thread
+from dovetail.control.services.own_machine import OwnMachine
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.settings.secret_box import SecretBox, SecretError
 from dovetail.control.settings.secret_settings import cleaner
@@ -84,6 +85,7 @@ class BackendService:
         self._settings = settings
         self._box = SecretBox(settings.folder, os.environ)
         self._turn = asyncio.Lock()
+        self.own_machine = OwnMachine(settings, questions.nodes, backends.members, apply)
 
     # --- asking ------------------------------------------------------------------------------------------------
 
@@ -160,6 +162,8 @@ class BackendService:
             self._rings()
             await self._start_one(Member(name, entry.kind, entry, added_at), before)
             await self._apply([])  # the engine takes in what it announced before anyone asks
+            if before is None:
+                await self.own_machine.step_back(name)
             log.info("backend added", backend=name, kind=entry.kind)
             return before is None
 
@@ -200,6 +204,7 @@ class BackendService:
             self._rings()
             await self._backends.close_backend(name)
             self._backends.forget(name)
+            await self.own_machine.return_if_alone()
             log.info("backend removed", backend=name, nodes=len(nodes), tasks=standing.tasks, unconfirmed=unconfirmed)
             return Removal(len(nodes), standing.tasks, unconfirmed)
 
