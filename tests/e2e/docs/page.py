@@ -7,6 +7,7 @@ A block is fenced and names its language. HTML comments right before it, which r
 | `<!-- not run: REASON -->` | the block is left alone; the reason says what a test machine lacks |
 | `<!-- exits: 2 -->` | the last command of the block ends with this status |
 | `<!-- waits: REASON -->` | the workloads of the block are accepted, and stay pending on the page's server |
+| `<!-- hook: NAME -->` | what the block does on another machine; the test does the same to its own server instead |
 | `<!-- setup` … `-->` | commands that are run and not shown |
 """
 
@@ -21,7 +22,7 @@ PROSE = ("text",)
 LANGUAGES = (*COMMANDS, *DATA, "python", *PROSE)
 
 _FENCE = re.compile(r"^( *)```(.*)$")
-_COMMENT = re.compile(r"<!--\s*(not run|exits|waits|setup)\b:?\s*(.*?)\s*-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--\s*(not run|exits|waits|hook|setup)\b:?\s*(.*?)\s*-->", re.DOTALL)
 _FILE_NAME = re.compile(r"^# ([\w./-]+\.(?:yaml|json|toml|py|sh|csv))\b")
 _COMMAND_LINE = re.compile(r"^\s*(?:\$ |dovetail |make |pip |kubectl |docker )", re.MULTILINE)
 

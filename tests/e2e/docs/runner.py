@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -49,9 +50,13 @@ _SHELL_SIGNS = re.compile(r"[|<>;&`]|\$\(|\n")
 
 
 class PageRunner:
-    """Use it as a context manager: the end stops the page's servers."""
+    """Use it as a context manager: the end stops the page's servers. `hooks` do what blocks with `hook` ask for;
+    `places` are names of the page (files, images) that the test has elsewhere."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, hooks: Mapping[str, Callable[[], None]] = {}, places: Mapping[str, str] = {}
+    ) -> None:
+        self._hooks, self._places = hooks, places
         self.work = folder / "work"
         self.work.mkdir()
         for name in ("examples", "deploy"):
@@ -70,6 +75,11 @@ class PageRunner:
     def run(self, block: Block) -> None:
         if block.not_run is not None:
             return
+        if "hook" in block.told:
+            self._hooks[block.told["hook"]]()
+            return
+        for written, here in self._places.items():
+            block.text = block.text.replace(written, here)
         if block.language in COMMANDS:
             self._commands(block)
         elif block.file_name is not None:
