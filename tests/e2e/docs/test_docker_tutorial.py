@@ -85,6 +85,7 @@ def test_the_page_can_be_followed_literally(tmp_path: Path, engines: tuple[Docke
     }
     with ExitStack() as ends, PageRunner(tmp_path, hooks, places) as runner:
         ends.callback(slow.end)
+        ends.callback(hooks["reconnect b"])
         for block in read_page(PAGE, str(PAGE.relative_to(ROOT))):
             runner.run(block)
         with Client(runner.url) as client:

@@ -187,6 +187,7 @@ class Host:
             asyncio.create_task(work, name=f"docker: {what} of {self.name}")
             for what, work in (
                 ("events", self._follow_events()),
+                ("pings", self._ping()),
                 ("looks", self._poll()),
                 ("use", self._observe()),
                 ("tidying", self._remove_old()),
@@ -213,6 +214,12 @@ class Host:
             if key is not None:
                 self.attempts.wake(key)
 
+    async def _ping(self) -> None:
+        """A quick check whether the host answers, whatever longer calls are under way."""
+        while True:
+            await asyncio.sleep(self._backend.look_interval_s)
+            await self._api.greet()
+
     async def _poll(self) -> None:
         while True:
             try:
@@ -221,7 +228,6 @@ class Host:
             except TimeoutError:
                 pass
             self._poll_now.clear()
-            await self._api.greet()  # a quick check whether the host answers
             await self._announce(await self.describe())
             await self._look()
             await self._outputs.close_idle()

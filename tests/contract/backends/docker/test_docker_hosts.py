@@ -9,6 +9,7 @@ from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, r
 from tests.servers.docker import IMAGE, docker_server
 
 from dovetail.backends.contract import Refusal
+from dovetail.backends.docker.engine_api import EngineApi
 from dovetail.model.event import NodeHealthChanged, TaskFinished, TaskStarted
 from dovetail.testing.lossy_proxy import LossyProxy
 
@@ -129,6 +130,24 @@ def test_images_that_come_and_go_change_what_the_node_says(tmp_path: Path, docke
                 await rig.reports.until_true(lambda: "image/team/tool:2" not in rig.reports.nodes[0].labels, "its end")
 
     run_async(scene)
+
+
+def test_a_host_that_falls_silent_in_the_middle_of_a_long_call_is_found_out(
+    tmp_path: Path, docker_servers: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EngineApi._call.__kwdefaults__, "timeout_s", 600.0)
+    with LossyProxy(str(docker_servers[0].socket)) as proxy:
+        host = {"name": "one", "url": f"unix://{proxy.address}"}
+        subject = docker_subject(tmp_path, host, look_interval_s="100ms", answer_within_s="2s")
+
+        async def scene() -> None:
+            async with started(subject) as rig, proxy.hold_reply("/containers/json"):
+                held = lambda: any(not wire.held.is_set() for wire in proxy._wires)  # noqa: E731
+                await rig.reports.until_true(held, "a list that takes long")
+                async with proxy.hold_reply("/_ping"):
+                    await rig.reports.until_true(lambda: said_offline(rig, "one"), "the news that it is offline")
+
+        run_async(scene)
 
 
 @pytest.mark.parametrize("live_restore", [True, False])
