@@ -54,9 +54,13 @@ class PageRunner:
     `places` are names of the page (files, images) that the test has elsewhere."""
 
     def __init__(
-        self, folder: Path, hooks: Mapping[str, Callable[[], None]] = {}, places: Mapping[str, str] = {}
+        self,
+        folder: Path,
+        hooks: Mapping[str, Callable[[], None]] = {},
+        places: Mapping[str, str] = {},
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        self._hooks, self._places = hooks, places
+        self._hooks, self._places, self._patience_s = hooks, places, patience_s
         self.work = folder / "work"
         self.work.mkdir()
         for name in ("examples", "deploy"):
@@ -131,7 +135,7 @@ class PageRunner:
 
     def _until_agreed(self, words: list[str], command: Command, status: int) -> "subprocess.CompletedProcess[str]":
         """What the command printed at last. A question is asked again for a while if the answer is another one."""
-        gives_up_at = time.monotonic() + (PATIENCE_S if _asks(words) else 0.0)
+        gives_up_at = time.monotonic() + (self._patience_s if _asks(words) else 0.0)
         while True:
             done = self._once(words, command.words)
             if (done.returncode == status and _shows(done, command.shown)) or time.monotonic() >= gives_up_at:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from tests.e2e.docs.page import read_page
 from tests.e2e.docs.runner import ROOT, PageRunner
-from tests.patience import wait_for
+from tests.patience import PATIENCE_S, wait_for
 from tests.servers.docker import IMAGE, DockerServer, docker_server
 
 from dovetail.client import Client
@@ -47,6 +47,11 @@ class SlowEngine:
             os.kill(self._server.daemon.pid, signal.SIGCONT)
 
 
+def reconnect(server: DockerServer) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(server.daemon.pid, signal.SIGCONT)
+
+
 def power_off(server: DockerServer) -> None:
     """The engine and everything in its containers are gone at once."""
     with server.client() as client:
@@ -71,7 +76,7 @@ def test_the_page_can_be_followed_literally(tmp_path: Path, engines: tuple[Docke
     hooks = {
         "restart a": a.restart,
         "cut off b": lambda: os.kill(b.daemon.pid, signal.SIGSTOP),
-        "reconnect b": lambda: os.kill(b.daemon.pid, signal.SIGCONT),
+        "reconnect b": lambda: reconnect(b),
         "slow a": slow.start,
         "speed up a": slow.end,
         "power off b": lambda: power_off(b),
@@ -83,9 +88,9 @@ def test_the_page_can_be_followed_literally(tmp_path: Path, engines: tuple[Docke
         "busybox:1.36": IMAGE,
         "busybox:1.63": "busybox:lokal",
     }
-    with ExitStack() as ends, PageRunner(tmp_path, hooks, places) as runner:
+    with ExitStack() as ends, PageRunner(tmp_path, hooks, places, PATIENCE_S) as runner:
         ends.callback(slow.end)
-        ends.callback(hooks["reconnect b"])
+        ends.callback(reconnect, b)
         for block in read_page(PAGE, str(PAGE.relative_to(ROOT))):
             runner.run(block)
         with Client(runner.url) as client:
