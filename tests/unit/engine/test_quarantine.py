@@ -189,6 +189,16 @@ def test_a_bind_alone_does_not_show_that_a_node_works() -> None:
     assert "quarantined" in scene.notebook.nodes["bad"].reason
 
 
+def test_a_task_that_its_node_could_not_start_counts_however_the_backend_reports_it() -> None:
+    scene = Scene(**QUARANTINE)
+    scene.join("bad", cpu=20)
+    scene.submit("w", replicas=3)
+    for task in sorted(scene.tick()):
+        id_ = TaskId(scene.ids["w"], int(task.rpartition(".")[2]))
+        scene.hear(TaskFinished(id_, attempt_key(id_, 1), 126, "its limits could not be applied", NODE))
+    assert "3 placements of default/w failed there" in scene.notebook.nodes["bad"].reason
+
+
 def test_old_failures_are_forgotten() -> None:
     scene = Scene(**(QUARANTINE | {"quarantine": {"failures": 3, "window": 100}}))
     scene.join("n1")

@@ -66,6 +66,8 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
                 node_outcomes.record_finished_task(state, work, event.task, live.node, now - began)
     elif live.state is not TaskState.STOPPING and event.cause not in (FailureCause.WORKLOAD, FailureCause.BACKEND):
         node_outcomes.record_lost_task(state, live.node)
+    if event.cause is FailureCause.NODE and live.started_at is None:
+        quarantine.placement_failed(state, live.node, work, event.reason, event.cause, now)
     state.release(work, event.task, now)
     live.exit_code = event.exit_code
     if event.exit_code == 0:
