@@ -18,7 +18,7 @@ from dovetail.control.settings import REGISTERED
 from dovetail.control.settings.secret_settings import masked
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import check_name
-from dovetail.responses.backends import BackendDetail, BackendList, BackendRow, RemovedBackend
+from dovetail.responses.backends import AddedBackend, BackendDetail, BackendList, BackendRow, RemovedBackend
 
 router = Routes(prefix="/backends", tags=["backends"])
 
@@ -91,7 +91,7 @@ async def add(
     replace: Annotated[bool, Query(description="change the settings of one that is there")] = False,
     author: Author = "",
     note: Note = "",
-) -> Json[BackendDetail] | CreatedJson[BackendDetail]:
+) -> Json[AddedBackend] | CreatedJson[AddedBackend]:
     """Add a backend, from now on and after restarts. Secrets in its settings are kept encrypted. The history tells of
     it: `GET /api/v1/events?backend=NAME`.
 
@@ -105,11 +105,11 @@ async def add(
         raise Invalid([Complaint(SOURCE, None, "name", str(error))]) from None
     backends = plane_of(request).backends
     is_new = await backends.add(name, entry, replace=replace, author=author, note=note)
-    added = shown(backends.get(name))
-    added["notes"] = [
+    notes = [
         f"{node} takes no new work from now on: {STEPPED_BACK}; dovetail uncordon {node} lets it take work too"
         for node in backends.own_machine.stepped_back()
     ]
+    added: AddedBackend = {**shown(backends.get(name)), "notes": notes}
     return CreatedJson(added) if is_new else Json(added)
 
 

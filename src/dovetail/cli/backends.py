@@ -72,7 +72,7 @@ def add(
         raise Failure("say what it is: --kind KIND, or kind: in the file", ExitCode.USAGE)
     with connect(url) as client:
         row = client.add_backend(name, entry, replace=replace, by=by or login(), note=note)
-    for words in row.get("notes", ()):
+    for words in row["notes"]:
         click.echo(words, err=True)
     show(row, output, lambda _: render.backends.one_backend(row, time.time()))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dovetail.client.transport import API, Transport, segment
 
 if TYPE_CHECKING:
-    from dovetail.responses.backends import BackendDetail, BackendList, BackendRow, RemovedBackend
+    from dovetail.responses.backends import AddedBackend, BackendDetail, BackendList, BackendRow, RemovedBackend
     from dovetail.responses.system import HistoryRow
 
 
@@ -27,10 +27,10 @@ class BackendCalls:
 
     def add_backend(
         self, name: str, entry: Mapping[str, Any], *, replace: bool = False, by: str = "", note: str = ""
-    ) -> BackendDetail:
+    ) -> AddedBackend:
         """`entry` is the kind and, beside it, the settings of that kind."""
         params = {"replace": "true" if replace else None, "by": by or None, "note": note or None}
-        return cast("BackendDetail", self._http.json("PUT", _backend(name), params=params, json=dict(entry)))
+        return cast("AddedBackend", self._http.json("PUT", _backend(name), params=params, json=dict(entry)))
 
     def remove_backend(self, name: str, *, force: bool = False, by: str = "", note: str = "") -> RemovedBackend:
         """Raises DovetailError with status 409 while tasks run there, unless `force`."""

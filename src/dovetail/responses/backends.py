@@ -1,6 +1,6 @@
 """Answers about backends."""
 
-from typing import Any, NotRequired
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -31,12 +31,17 @@ class BackendRow(TypedDict):
 
 
 class BackendDetail(BackendRow):
-    """`settings` as they were given, with ••• in place of every secret. `notes`: what else adding it has changed."""
+    """`settings` as they were given, with ••• in place of every secret."""
 
     sees_own_writes: bool
     stale_for_s: float
     settings: dict[str, Any]
-    notes: NotRequired[list[str]]
+
+
+class AddedBackend(BackendDetail):
+    """`notes`: what else adding it has changed, a sentence each."""
+
+    notes: list[str]
 
 
 class BackendList(ItemList[BackendRow]):

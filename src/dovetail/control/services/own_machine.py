@@ -7,7 +7,7 @@ removal of the last one uncordons it. A backend that the settings name, and a no
 
 from collections.abc import Mapping
 
-from dovetail.control.backends.roster import Member
+from dovetail.control.backends.member import Member
 from dovetail.control.loop.inbox import Apply
 from dovetail.control.settings import REGISTERED, Settings
 from dovetail.engine.questions.node_questions import NodeQuestions

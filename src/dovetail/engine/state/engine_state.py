@@ -246,8 +246,8 @@ class EngineState:
     def take_changes(self, now: float) -> Changes:
         """Everything that changed since the last call, each record once. Finished work is dropped here."""
         log = self.changes
-        counted = {"preempted": log.preempted, "quarantined": log.quarantined}
-        changes = Changes(decisions=log.decisions, attempts=log.attempts, **counted)
+        changes = Changes(decisions=log.decisions, attempts=log.attempts)
+        changes.preempted, changes.quarantined = log.preempted, log.quarantined
         self._take_work(changes, now)
         self._take_nodes(changes)
         for id_ in log.reservations:

@@ -135,7 +135,7 @@ def test_images_that_come_and_go_change_what_the_node_says(tmp_path: Path, docke
 def test_a_host_that_falls_silent_in_the_middle_of_a_long_call_is_found_out(
     tmp_path: Path, docker_servers: Hosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(EngineApi._call.__kwdefaults__, "timeout_s", 600.0)
+    monkeypatch.setitem(EngineApi._call.__kwdefaults__ or {}, "timeout_s", 600.0)
     with LossyProxy(str(docker_servers[0].socket)) as proxy:
         host = {"name": "one", "url": f"unix://{proxy.address}"}
         subject = docker_subject(tmp_path, host, look_interval_s="100ms", answer_within_s="2s")

@@ -69,8 +69,8 @@ def test_a_node_that_rejects_pods_is_quarantined_and_uncordon_lifts_that(
 ) -> None:
     with kube_server.client() as http, kubelet.frozen():
         submit(client, "rejected", "anybody", replicas=5)
-        node = wait_for(lambda: _reject_all(http) or _quarantined(client), "the quarantine")
-        assert "anybody/rejected failed there, last: the node did not take it: UnexpectedAdmissionError" in node
+        reason = wait_for(lambda: _quarantined(client, http), "the quarantine")
+        assert "anybody/rejected failed there, last: the node did not take it: UnexpectedAdmissionError" in reason
         client.uncordon(kubelet.name)
         assert client.node(kubelet.name)["status"] == "online"
         client.cancel("anybody/rejected")
@@ -85,6 +85,8 @@ def _reject_all(http: httpx.Client) -> None:
             http.patch(path, json={"status": status}, headers=MERGE).raise_for_status()
 
 
-def _quarantined(client: Client) -> str:
+def _quarantined(client: Client, http: httpx.Client) -> str:
+    """The reason of the quarantine; until there is one, more pods are rejected."""
+    _reject_all(http)
     (node,) = client.nodes()
     return node["reason"] if node["status"] == "quarantined" else ""
