@@ -11,7 +11,8 @@ import pytest
 from tests.contract.backends.conformance import LONG_S, CollectedReports, Rig, Subject, run_async, started
 from tests.contract.backends.killed_control_plane import assert_each_ran_once, live_and_die
 from tests.contract.backends.local import control_plane
-from tests.contract.backends.local.rig import local_subject, process_lives, shell, wait_until
+from tests.contract.backends.local.rig import local_subject, shell, wait_until
+from tests.processes import process_lives
 
 from dovetail.backends.local import supervisor
 from dovetail.backends.local.enforcement import Enforcement

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.contract.backends.conformance import Rig, Subject
+from tests.processes import process_lives
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Assignment
@@ -142,14 +143,6 @@ def replicas(workload: int, spec: Workload, nodes: dict[int, str]) -> list[Assig
 
 async def bind_all(rig: Rig, works: list[Assignment]) -> None:
     await asyncio.gather(*(rig.backend.bind(work) for work in works))
-
-
-def process_lives(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def shell(script: str, **fields: Any) -> Workload:
