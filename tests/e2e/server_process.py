@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.servers.daemon import START_S
 from tests.servers.warm_process import WarmProcess
 
 
@@ -47,7 +48,7 @@ class ServerProcess:
         if wait:
             self.wait_ready()
 
-    def wait_ready(self, timeout_s: float = 60) -> None:
+    def wait_ready(self, timeout_s: float = START_S) -> None:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             assert self._process is not None

@@ -66,6 +66,7 @@ class Submitter(threading.Thread):
 
 @pytest.mark.slow
 @pytest.mark.needs_server
+@pytest.mark.xdist_group("cli")
 def test_killing_the_server_at_random_moments_loses_nothing_and_runs_nothing_twice(tmp_path: Path) -> None:
     chance = random.Random(20261115)
     marks = tmp_path / "marks"

@@ -8,7 +8,7 @@ only the imports, and with them the seed of hashes; so a test of what depends on
 `WarmProcess` is the test's end. Below it is the other end: a process that waits on its socket for commands, forks, and
 tells how each process ended. When the test run closes the socket, however that comes about, it kills what still runs.
 Each worker of a test run has two at most, one for servers and a smaller one for everything else: the less is loaded,
-the less a fork and an end cost.
+the less a fork and an end cost. Tests of one `xdist_group` share them.
 """
 
 import atexit
