@@ -277,8 +277,8 @@ def test_bad_settings_are_refused_before_anything_starts(dovetail: Shell, tmp_pa
 def test_a_signal_stops_the_server_cleanly_even_while_someone_follows(tmp_path: Path, number: int) -> None:
     with serving(tmp_path / "data", cold=True) as (url, server):
         Shell(url)("submit", "--name", "quiet", "--cpu", "10m", "--", "sleep", "600")
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        follower = WarmProcess([*DOVETAIL, "logs", "quiet", "--follow"], env=clean(url), **quiet)
+        command, nowhere = [*DOVETAIL, "logs", "quiet", "--follow"], subprocess.DEVNULL
+        follower = WarmProcess(command, env=clean(url), stdout=nowhere, stderr=nowhere)
         try:
             server.send_signal(number)
             assert server.wait(30) == 0  # the follower waits for the next server: see test_seeing_cli.py

@@ -36,8 +36,8 @@ def dovetail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 @contextmanager
 def going_on(url: str, *arguments: str) -> Iterator[WarmProcess]:
     """A command that does not end by itself."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with WarmProcess([*DOVETAIL, *arguments], env=clean(url), **pipes) as running:
+    pipe = subprocess.PIPE
+    with WarmProcess([*DOVETAIL, *arguments], env=clean(url), stdout=pipe, stderr=pipe) as running:
         try:
             yield running
         finally:

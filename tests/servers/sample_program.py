@@ -27,7 +27,7 @@ def describe() -> None:
 def leave_late() -> None:
     """Work of another thread and of the end of the interpreter."""
     atexit.register(print, "at exit")
-    threading.Thread(target=lambda: (time.sleep(0.1), print("in a thread"))).start()
+    threading.Timer(0.1, print, ["in a thread"]).start()
 
 
 def sleep() -> None:

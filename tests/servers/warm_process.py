@@ -193,10 +193,9 @@ class _Order:
 
 def _open_standard_streams() -> None:
     """As an interpreter does at its start; those of the process that forked remember what kind of files it had."""
-    sys.stdin = sys.__stdin__ = open(0, closefd=False)  # type: ignore[misc]  # noqa: SIM115
-    sys.stdout = sys.__stdout__ = open(1, "w", closefd=False)  # type: ignore[misc]  # noqa: SIM115
-    lines = {"buffering": 1, "errors": "backslashreplace"}
-    sys.stderr = sys.__stderr__ = open(2, "w", closefd=False, **lines)  # type: ignore[misc]  # noqa: SIM115
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
 
 
 def _program(module: str) -> str:
@@ -216,9 +215,9 @@ class _Starter:
     def wait(self) -> _Order | None:
         """Returns in each forked process, with what it is to do. Here it returns None when the test run is over."""
         while True:
-            readable, _, _ = select.select([self._orders, *self._running], [], [])
+            readable, _, _ = select.select([self._orders.fileno(), *self._running], [], [])
             for ready in readable:
-                if ready is not self._orders:
+                if ready in self._running:
                     self._reap(ready)
                 elif (order := self._take()) is not None:
                     return order
