@@ -49,7 +49,7 @@ def test_a_control_plane_killed_at_random_moments_runs_every_command_exactly_onc
 ) -> None:
     attempts = 150
     command = [sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), cgroup_parent]
-    live_and_die(command, 12, (0.3, 1.0))
+    live_and_die(command, 12, (0.05, 0.5))
     assert_each_ran_once(tmp_path / "starts", tmp_path, attempts)
 
 
