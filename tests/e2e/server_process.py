@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.servers.daemon import START_S
+from tests.servers.warm_process import WarmProcess
 
 
 def free_port() -> int:
@@ -29,20 +31,24 @@ class ServerProcess:
         self.log = folder / "server.log"
         self._config = folder / "settings.json"
         self._config.write_text(json.dumps(settings or {}))
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | WarmProcess | None = None
         # One client for all, without certificates: loading those takes longer than a request.
         self.http = httpx.Client(base_url=self.url, timeout=10, trust_env=False, verify=False)
 
-    def start(self, *, wait: bool = True) -> None:
+    def start(self, *, wait: bool = True, cold: bool = False) -> None:
+        """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it."""
         command = [sys.executable, "-m", "dovetail", "serve", "--config", str(self._config)]
         command += ["--data", str(self.folder / "data"), "--port", str(self.port)]
         env = {key: value for key, value in os.environ.items() if not key.startswith("DOVETAIL_")}
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
+            if cold:
+                self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)
+            else:
+                self._process = WarmProcess(command, stdout=log, stderr=log, env=env)
         if wait:
             self.wait_ready()
 
-    def wait_ready(self, timeout_s: float = 60) -> None:
+    def wait_ready(self, timeout_s: float = START_S) -> None:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             assert self._process is not None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.e2e.warm_shell import run_warm
+from tests.servers.warm_process import WarmProcess
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 
@@ -24,16 +25,17 @@ def clean(url: str | None = None) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(data: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A server of its own on a free port."""
+def serving(
+    data: Path, *options: str, cold: bool = False
+) -> Iterator[tuple[str, "subprocess.Popen[str] | WarmProcess"]]:
+    """A server of its own on a free port. One that is not `cold` spares its imports (`warm_process`)."""
+    command = [*DOVETAIL, "serve", "--port", "0", "--data", str(data), *options]
+    server: subprocess.Popen[str] | WarmProcess
     with (data.parent / f"{data.name}.log").open("w") as log:
-        server = subprocess.Popen(
-            [*DOVETAIL, "serve", "--port", "0", "--data", str(data), *options],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env=clean(),
-        )
+        if cold:
+            server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=clean())
+        else:
+            server = WarmProcess(command, stdout=subprocess.PIPE, stderr=log, env=clean())
         assert server.stdout is not None
         first = server.stdout.readline()
         assert "listens on http://" in first, Path(log.name).read_text()
@@ -45,18 +47,18 @@ def serving(data: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[
 
 
 class Shell:
-    """Runs `dovetail` as a script would. One that is `warm` spares each command its imports (`warm_shell`)."""
+    """Runs `dovetail` as a script would. One that is not `cold` spares each command its imports (`warm_shell`)."""
 
-    def __init__(self, url: str, *, warm: bool = True) -> None:
-        self.url, self.warm = url, warm
+    def __init__(self, url: str, *, cold: bool = False) -> None:
+        self.url, self.cold = url, cold
 
     def __call__(self, *arguments: str, rc: int = 0, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
-        if self.warm:
-            done = run_warm(arguments, clean(self.url), stdin)
-        else:
+        if self.cold:
             done = subprocess.run(
                 [*DOVETAIL, *arguments], capture_output=True, text=True, env=clean(self.url), input=stdin, timeout=120
             )
+        else:
+            done = run_warm(arguments, clean(self.url), stdin)
         assert done.returncode == rc, (arguments, done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr
         return done
@@ -74,12 +76,12 @@ def node(dovetail: Shell) -> str:
 
 
 def test_a_command_goes_from_submission_to_its_explanation(dovetail: Shell, node: str) -> None:
-    dovetail = Shell(dovetail.url, warm=False)
-    done = dovetail("submit", "--name", "hello", "--cpu", "100m", "--wait", "--", "echo", "two  words")
+    cold = Shell(dovetail.url, cold=True)
+    done = cold("submit", "--name", "hello", "--cpu", "100m", "--wait", "--", "echo", "two  words")
     assert done.stdout.splitlines()[0] == "1 workload: 1 succeeded"
     assert "accepted 1 workload: hello" in done.stderr
     assert "hello" in dovetail("get").stdout
-    assert dovetail("logs", "hello").stdout == "two  words\n"
+    assert cold("logs", "hello").stdout == "two  words\n"
     assert dovetail("logs", "hello", "--follow").stdout == "two  words\n"
     explained = dovetail("explain", "hello").stdout
     assert "▶" in explained
@@ -255,16 +257,15 @@ def test_interrupting_a_wait_is_quiet_and_leaves_the_work_alone(dovetail: Shell)
 
 
 def test_a_taken_port_and_a_database_in_use_are_refused_with_words(dovetail: Shell, tmp_path: Path) -> None:
-    dovetail = Shell(dovetail.url, warm=False)
     port = dovetail.url.rpartition(":")[2]
     refused = dovetail("serve", "--port", port, "--data", str(tmp_path / "other"), rc=1)
     assert f"port {port}: it is taken" in refused.stderr
     with serving(tmp_path / "data"):
-        assert "in use" in dovetail("serve", "--port", "0", "--data", str(tmp_path / "data"), rc=1).stderr
+        cold = Shell(dovetail.url, cold=True)
+        assert "in use" in cold("serve", "--port", "0", "--data", str(tmp_path / "data"), rc=1).stderr
 
 
 def test_bad_settings_are_refused_before_anything_starts(dovetail: Shell, tmp_path: Path) -> None:
-    dovetail = Shell(dovetail.url, warm=False)
     file = tmp_path / "dovetail.yaml"
     file.write_text("listen:\n  prot: 1\n")
     refused = dovetail("serve", "--config", str(file), "--data", str(tmp_path / "data"), rc=2)
@@ -274,17 +275,16 @@ def test_bad_settings_are_refused_before_anything_starts(dovetail: Shell, tmp_pa
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_the_server_cleanly_even_while_someone_follows(tmp_path: Path, number: int) -> None:
-    with serving(tmp_path / "data") as (url, server):
+    with serving(tmp_path / "data", cold=True) as (url, server):
         Shell(url)("submit", "--name", "quiet", "--cpu", "10m", "--", "sleep", "600")
-        follower = subprocess.Popen(
-            [*DOVETAIL, "logs", "quiet", "--follow"], env=clean(url), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        command, nowhere = [*DOVETAIL, "logs", "quiet", "--follow"], subprocess.DEVNULL
+        follower = WarmProcess(command, env=clean(url), stdout=nowhere, stderr=nowhere)
         try:
             server.send_signal(number)
             assert server.wait(30) == 0  # the follower waits for the next server: see test_seeing_cli.py
         finally:
             follower.kill()
-            follower.communicate()
+            follower.wait()
     with serving(tmp_path / "data") as (url, _):  # what ran is found again, and can be stopped
         assert "running" in Shell(url)("get", "quiet").stdout
         Shell(url)("cancel", "quiet")

@@ -8,7 +8,7 @@ from tests.patience import wait_for
 
 from dovetail.client import Client
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kill")]
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 
 GPUS = [{"count": 2, "model": "A100", "memory": "40GiB", "uuids": ["GPU-a", "GPU-b"]}, {"count": 1, "model": "T4"}]
 SETTINGS = {

@@ -7,7 +7,7 @@ from tests.e2e.server_process import ServerProcess
 
 from dovetail.client import Client
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kill")]
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 
 GROUPS = [{"prefix": "n", "count": 4, "capacity": {"cpu": 8, "memory": "32GB"}}]
 SETTINGS = {"backends": {"sim": {"kind": "simulated", "forever": True, "groups": GROUPS}}}

@@ -13,6 +13,7 @@ import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.e2e.test_cli import DOVETAIL, Shell, clean, serving
 from tests.patience import wait_for
+from tests.servers.warm_process import WarmProcess
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 
@@ -33,19 +34,17 @@ def dovetail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 @contextmanager
-def going_on(url: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+def going_on(url: str, *arguments: str) -> Iterator[WarmProcess]:
     """A command that does not end by itself."""
-    running = subprocess.Popen(
-        [*DOVETAIL, *arguments], env=clean(url), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        yield running
-    finally:
-        running.kill()
-        running.communicate()
+    pipe = subprocess.PIPE
+    with WarmProcess([*DOVETAIL, *arguments], env=clean(url), stdout=pipe, stderr=pipe) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
 
 
-def next_with(running: "subprocess.Popen[str]", words: str) -> str:
+def next_with(running: WarmProcess, words: str) -> str:
     """The next line of its output that holds the words."""
     assert running.stdout is not None
     return next(line for line in running.stdout if words in line)

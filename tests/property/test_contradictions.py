@@ -124,7 +124,7 @@ def test_what_is_refused_no_node_satisfies(fields: dict[str, Any]) -> None:
 def test_most_of_what_no_node_satisfies_is_refused() -> None:
     selector_count = {True: 0, False: 0}
 
-    @examples(600, derandomize=True, database=None)
+    @examples(900, derandomize=True, database=None)
     @given(workloads)
     def count(fields: dict[str, Any]) -> None:
         spec = Workload.model_validate(fields)

@@ -49,7 +49,7 @@ def asked(stage: Stage) -> Impasse:
 
 def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() -> None:
     selector_count: Counter[str] = Counter()
-    for seed in (*RARE, *seeds(300)):
+    for seed in (*RARE, *seeds(450)):
         stage = stuck_stage(seed)
         if stage is None:
             continue

@@ -15,12 +15,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import IO
 
 import httpx
 import psutil
 import pytest
 from tests.servers.leash import Leash
 from tests.servers.leftovers import remove_folder
+from tests.servers.warm_process import WarmProcess
 
 START_S = 120.0
 """How long a server may take: machines that test are busy, and a server that is never ready fails all the same."""
@@ -29,37 +31,51 @@ LEASH = Leash()
 
 
 class Daemon:
-    """A process with a log, started as often as a test likes with the same command."""
+    """A process with a log, started as often as a test likes with the same command. One that is `warm` is a program of
+    ours that spares its imports (`warm_process.py`)."""
 
     def __init__(
-        self, name: str, command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        warm: bool = False,
     ) -> None:
-        self.name = name
+        self.name, self.warm = name, warm
         self.log = folder / f"{name}.log"
         self._command = [str(part) for part in command]
         self._environment = {**os.environ, **(environment or {})}
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | WarmProcess | None = None
 
     def start(self, ready: Callable[[], bool]) -> None:
         """Starts the program and returns when `ready` says so; that may fail to connect while nothing listens."""
         assert not self.alive, f"{self.name} runs already"
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self._folder,
-                env=self._environment,
-                start_new_session=True,  # a Ctrl-C is the test run's, which then stops its servers in order
-            )
+            self._process = self._popen(log)
         LEASH.hold(self._process.pid)
         try:
             self._wait(ready)
         except BaseException:
             self.kill()
             raise
+
+    def _popen(self, log: IO[bytes]) -> subprocess.Popen[bytes] | WarmProcess:
+        """In a session of its own: a Ctrl-C is the test run's, which then stops its servers in order."""
+        folder, environment = self._folder, self._environment
+        if self.warm:
+            return WarmProcess(self._command, stdout=log, stderr=log, cwd=folder, env=environment)
+        return subprocess.Popen(
+            self._command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
 
     def _wait(self, ready: Callable[[], bool]) -> None:
         assert self._process is not None

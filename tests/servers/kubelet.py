@@ -56,7 +56,7 @@ class Kubelet:
         command: list[str | Path] = [sys.executable, "-m", __name__, "--kubeconfig", server.kubeconfig]
         command += ["--node", name, "--folder", folder, "--port", str(port), "--cpu", cpu, "--memory", memory]
         command += ["--certificate", serving.certificate, "--key", serving.key]
-        self.daemon = Daemon(f"kubelet-{name}", command, folder, {"PYTHONPATH": str(Path(__file__).parents[2])})
+        self.daemon = Daemon(f"kubelet-{name}", command, folder, warm=True)
         self._ready = folder / "ready"
 
     def start(self) -> None:

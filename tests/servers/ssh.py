@@ -2,6 +2,9 @@
 
 It lets in whoever has its one client key, and nobody by password. `known_hosts` has its host key, so that clients can
 check it strictly. What a login finds in its environment can be set between logins. Needs root, as sshd does.
+
+A test logs in hundreds of times. So keys are exchanged in the way that costs least, and logins find another home: what
+the user's own shell does when it starts may take longer than the login.
 """
 
 import shutil
@@ -25,6 +28,8 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 PermitUserEnvironment yes
+KexAlgorithms curve25519-sha256
+SetEnv HOME={folder}
 """
 #: Where sshd locks up the part of itself that has not checked its caller yet; there wherever one was started before.
 CELL = Path("/run/sshd")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.soak import __main__ as soak
 from tests.soak.findings import Finding, Part, SoakReport
-from tests.soak.rounds import SELECTIONS, read_results
+from tests.soak.rounds import SELECTIONS, read_results, run_rounds
 
 RESULTS = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" errors="1" failures="1" skipped="1" tests="4">
@@ -76,3 +76,9 @@ def test_every_selection_names_files_that_are_there() -> None:
     paths = [word for words in SELECTIONS.values() for word in words if word.startswith("tests/")]
     assert paths
     assert all((root / path).exists() for path in paths)
+
+
+def test_a_part_whose_time_is_over_before_its_first_test_is_not_said_to_have_run() -> None:
+    part = run_rounds("simulation", 0.001, 7, say=lambda _: None)
+    assert (part.rounds, part.tests) == (1, 0)
+    assert part.not_run == "its time was over before a test had ended; give it more minutes"

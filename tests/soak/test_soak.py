@@ -1,4 +1,4 @@
-"""Twenty-four seconds of the churn that a soak has for long; memory is not judged in so short a time."""
+"""Fourteen seconds of the churn that a soak has for long; memory is not judged in so short a time."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ SEED = int(os.environ.get(SOAK_SEED, "1"))
 @pytest.mark.slow
 @pytest.mark.xdist_group("kubernetes")
 def test_after_some_churn_with_restarts_our_state_is_the_apis() -> None:
-    plan = Plan(24.0, SEED, restart_every_s=10.0, quiet_every_s=8.0, audit_every_s=4.0, compacting=1)
+    plan = Plan(14.0, SEED, restart_every_s=6.0, quiet_every_s=5.0, audit_every_s=3.0, compacting=1)
     with run_kubernetes() as server:
         report = asyncio.run(soak(server, plan, print))
     assert not report.drift, f"seed {SEED}\n{report}"

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from tests.contract.backends.conformance import CollectedReports, Rig, Subject
+from tests.servers.warm_process import WarmProcess
 
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.model.event import Event, TaskFinished
@@ -81,14 +82,14 @@ def live_and_die(command: Sequence[str], lives: int, seconds: tuple[float, float
     """So many lives, each of which ends within those seconds; then one that may go on to the end."""
     chance = random.Random(7)
     for _ in range(lives):
-        life = subprocess.Popen(command, start_new_session=True)
+        life = WarmProcess(command)
         try:
             life.wait(timeout=chance.uniform(*seconds))
             break
         except subprocess.TimeoutExpired:
             life.kill()
             life.wait()
-    assert subprocess.run(command, check=False).returncode == 0
+    assert WarmProcess(command).wait() == 0
 
 
 def assert_each_ran_once(starts_file: Path, folder: Path, attempts: int) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.backends.local.rig import marked, process_lives, runs_now
+from tests.contract.backends.local.rig import marked, runs_now
+from tests.processes import process_lives
 
 from dovetail.backends import registry
 from dovetail.backends.contract import Backend

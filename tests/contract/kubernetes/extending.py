@@ -73,7 +73,7 @@ class ExtenderProcess(ExtenderAddress):
         command: list[str | Path] = [sys.executable, "-m", "dovetail", "kubernetes", "extender"]
         command += ["--port", str(self.port), "--tls-cert", self.serving.certificate, "--tls-key", self.serving.key]
         command += ["--kubeconfig", kubeconfig, "--config", settings]
-        self.daemon = Daemon("extender", command, folder)
+        self.daemon = Daemon("extender", command, folder, warm=True)
 
     def start(self) -> None:
         trust = ssl.create_default_context(cafile=str(self.authority))

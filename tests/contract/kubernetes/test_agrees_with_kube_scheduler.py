@@ -32,6 +32,7 @@ from tests.contract.kubernetes.laid_out import (
 from tests.contract.kubernetes.listening_extender import Listener, listener
 from tests.contract.kubernetes.random_cluster import RandomCluster, random_cluster
 from tests.contract.kubernetes.their_words import HEARD, SEVERAL_A_NODE, TheirWords, read
+from tests.examples import times
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
@@ -46,7 +47,7 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.slow, pytest.mark.xdist_grou
 Json = dict[str, Any]
 
 SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
-CLUSTERS, WAITING = 5, 80
+CLUSTERS, WAITING = times(3), 80
 NOW = 4_000_000_000.0
 
 

@@ -16,6 +16,7 @@ from tests.contract.kubernetes.followed import followed
 from tests.contract.kubernetes.full_clusters import PATIENT, PRIORITIES, FullCluster, full_clusters
 from tests.contract.kubernetes.gate import straight
 from tests.contract.kubernetes.laid_out import NODES, PODS, clear
+from tests.examples import times
 from tests.patience import PATIENCE_S
 from tests.servers.kubernetes.server import KubeServer
 
@@ -30,7 +31,7 @@ Json = dict[str, Any]
 Outcome = dict[str, tuple[str, set[str]] | None]
 
 SEED = int(os.environ.get("DOVETAIL_KUBERNETES_SEED", "1"))
-CLUSTERS = 40
+CLUSTERS = times(20)
 STEADY = 10
 """So many looks in a row at the same picture, and nobody is about to be deleted any more."""
 LOOK_S = 0.2

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.patience import wait_for
+from tests.processes import process_lives
 from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted
 
 from dovetail.control.services import task_commands
@@ -26,19 +27,11 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         client.delete("/workloads/sleeps")
 
 
-def lives(pid: str) -> bool:
-    """Whether it runs; one that has ended and is not reaped yet does not."""
-    try:
-        return Path(f"/proc/{int(pid)}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):  # the second when it is reaped while the file is open
-        return False
-
-
-def started(local: httpx.Client) -> tuple[str, str]:
+def started(local: httpx.Client) -> tuple[str, int]:
     """The id of a command that sleeps, and its process."""
     wish = {"command": ["sh", "-c", "echo $$; exec sleep 1000"]}
     id_ = local.post("/workloads/sleeps/exec", json=wish).json()["id"]
-    return id_, local.get(f"/exec/{id_}/output").text.strip()
+    return id_, int(local.get(f"/exec/{id_}/output").text)
 
 
 def test_a_backend_that_cannot_run_commands_says_so(http: httpx.Client) -> None:
@@ -73,13 +66,13 @@ def test_a_command_that_is_ended_or_that_nobody_reads_does_not_go_on(
     local: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id_, process = started(local)
-    assert lives(process)
+    assert process_lives(process)
     assert local.delete(f"/exec/{id_}").status_code == 204
-    wait_for(lambda: not lives(process))
+    wait_for(lambda: not process_lives(process))
     id_, process = started(local)
     monkeypatch.setattr(task_commands, "FORGOTTEN_AFTER_S", 0.05)
     local.get(f"/exec/{id_}/output")  # the last time
-    wait_for(lambda: not lives(process))
+    wait_for(lambda: not process_lives(process))
     problem_in(local.get(f"/exec/{id_}/output"), 404)
 
 

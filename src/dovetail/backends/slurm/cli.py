@@ -10,7 +10,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Collection
-from typing import IO
+from typing import IO, TypeVar
 
 from dovetail.backends.slurm.cli_reading import (
     ACCOUNTED,
@@ -37,6 +37,7 @@ from dovetail.backends.slurm.settings import SlurmSettings
 
 TIMEOUT_S = 30.0
 _UNKNOWN_JOB = "Invalid job id specified"
+_T = TypeVar("_T")
 
 
 class CliDriver:
@@ -146,18 +147,32 @@ async def _begin(command: list[str], environment: dict[str, str], given: IO[byte
         )
     )
     try:
-        return await asyncio.shield(making)
+        return await _completed(making)
     except asyncio.CancelledError:
         with contextlib.suppress(OSError):
-            await _end(await making)
+            await _end(making.result())
         raise
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill it and close its pipes."""
+    """Kill it, reap it and close its pipes."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.communicate()
+    await _completed(asyncio.ensure_future(process.communicate()))
+
+
+async def _completed(work: asyncio.Future[_T]) -> _T:
+    """Its result. A caller that is cancelled, however often, is so when the work is done: a process that is left half
+    started or half ended would outlive the event loop."""
+    cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+    return work.result()
 
 
 #: The options of sbatch whose names differ from those of the fields.

@@ -22,7 +22,7 @@ def test_a_control_plane_killed_at_random_moments_runs_every_container_exactly_o
     tmp_path: Path, docker_servers: Hosts
 ) -> None:
     attempts, urls = 40, [server.url for server in docker_servers]
-    live_and_die([sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), *urls], 10, (0.6, 2.5))
+    live_and_die([sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), *urls], 10, (0.2, 1.2))
     assert_each_ran_once(tmp_path / "starts" / "list", tmp_path, attempts)
 
 

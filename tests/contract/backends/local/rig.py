@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.contract.backends.conformance import PATIENCE_S, Subject
+from tests.processes import process_lives
 
 from dovetail.backends.local.backend import LocalBackend
 from dovetail.backends.local.settings import LocalSettings
@@ -108,14 +109,6 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
     while not holds():
         assert time.monotonic() < until, f"waited {PATIENCE_S:.0f} s in vain until {what}"
         time.sleep(0.01)
-
-
-def process_lives(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def files_below(folder: Path) -> list[Path]:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import Subject, run_async, started
-from tests.contract.backends.local.rig import files_below, local_subject, process_lives, shell, wait_until
+from tests.contract.backends.local.rig import files_below, local_subject, shell, wait_until
 from tests.contract.backends.running import run_to_end
+from tests.processes import process_lives
 
 from dovetail.backends.contract import Refusal
 from dovetail.model.event import TaskFinished, TaskStarted

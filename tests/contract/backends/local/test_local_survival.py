@@ -11,7 +11,8 @@ import pytest
 from tests.contract.backends.conformance import LONG_S, CollectedReports, Rig, Subject, run_async, started
 from tests.contract.backends.killed_control_plane import assert_each_ran_once, live_and_die
 from tests.contract.backends.local import control_plane
-from tests.contract.backends.local.rig import local_subject, process_lives, shell, wait_until
+from tests.contract.backends.local.rig import local_subject, shell, wait_until
+from tests.processes import process_lives
 
 from dovetail.backends.local import supervisor
 from dovetail.backends.local.enforcement import Enforcement
@@ -48,7 +49,7 @@ def test_a_control_plane_killed_at_random_moments_runs_every_command_exactly_onc
 ) -> None:
     attempts = 150
     command = [sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), cgroup_parent]
-    live_and_die(command, 12, (0.3, 1.0))
+    live_and_die(command, 12, (0.05, 0.5))
     assert_each_ran_once(tmp_path / "starts", tmp_path, attempts)
 
 

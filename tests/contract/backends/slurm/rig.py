@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.contract.backends.conformance import Rig, Subject
+from tests.processes import process_lives
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Assignment
@@ -27,15 +28,17 @@ Way = Literal["rest", "tcp", "cli"]
 QUICK = {"jobs_interval_s": 0.1, "nodes_interval_s": 0.2, "notice_s": 0.3, "grace_s": 0.5}
 
 SHIM = """\
-#!/bin/bash
+#!/bin/sh
 # While broken, nothing is asked; while cut, the answer is lost; while held, it waits if it is about that key.
+[ -e {folder}/broken ] || [ -e {folder}/cut ] || [ -e {folder}/held ] || exec {real} "$@"
 if [ -e {folder}/broken ]; then
     echo "$0: error: Unable to contact slurm controller (connect failure)" >&2
     exit 1
 fi
 answer=$({real} "$@" 2> {folder}/.wrong.$$)
 status=$?
-while [ -e {folder}/held ] && [[ "$*" == *"$(< {folder}/held)"* ]]; do sleep 0.05; done
+about_it() {{ case "$*" in *"$(cat {folder}/held)"*) return 0 ;; *) return 1 ;; esac }}
+while [ -e {folder}/held ] && about_it "$@"; do sleep 0.05; done
 if [ -e {folder}/cut ]; then
     echo "$0: error: Socket timed out on send/recv operation" >&2
     status=1
@@ -142,14 +145,6 @@ def replicas(workload: int, spec: Workload, nodes: dict[int, str]) -> list[Assig
 
 async def bind_all(rig: Rig, works: list[Assignment]) -> None:
     await asyncio.gather(*(rig.backend.bind(work) for work in works))
-
-
-def process_lives(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def shell(script: str, **fields: Any) -> Workload:
