@@ -137,7 +137,7 @@ def command_beginning(path: Path, words: str) -> str:
 
 
 def _shell_lines(block: Block) -> Iterator[tuple[int, str]]:
-    """One command a line; a line that ends with a backslash or opens a here-document goes on."""
+    """One command a line; a line that ends with a backslash or a pipe, or opens a here-document, goes on."""
     kept, begin, until = "", 0, None
     for number, text in enumerate(block.text.splitlines(), block.line):
         begin = begin if kept else number
@@ -146,7 +146,7 @@ def _shell_lines(block: Block) -> Iterator[tuple[int, str]]:
             until = here[1]
         elif text.strip() == until:
             until = None
-        if until is None and not text.endswith("\\"):
+        if until is None and not text.endswith(("\\", "|")):
             if kept.strip() and not kept.strip().startswith("#"):
                 yield begin, kept.rstrip("\n")
             kept = ""

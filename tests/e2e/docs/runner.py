@@ -5,7 +5,8 @@ server, which takes over. Commands run in an empty folder that has `examples` an
 whose first line is a comment with a file name becomes that file; other complete workloads are submitted, have to be
 placed, and are cancelled; other YAML has to be valid. Python runs as a script.
 
-`dovetail` commands share one process with loaded modules (`warm_shell`), servers run as threads of the test.
+`dovetail` commands share one process with loaded modules (`warm_shell`), servers run as threads of the test. Programs
+for clusters of Kubernetes are processes until the page ends, as are the engines that a page needs (`engines`).
 """
 
 import json
@@ -17,13 +18,16 @@ import sys
 import time
 import tomllib
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from tests.e2e.docs.comparing import matches
 from tests.e2e.docs.documents import check_document, is_work
+from tests.e2e.docs.engines import Engine
 from tests.e2e.docs.page import COMMANDS, Block, Command, commands_of
 from tests.e2e.warm_shell import run_warm
 from tests.patience import wait_for
+from tests.servers.daemon import Daemon
 from tests.unit.api.server import serving
 
 from dovetail.client import Client
@@ -43,15 +47,20 @@ NOUNS = ("affinity", "backend", "distance", "nodes", "policy", "reserve", "topol
 VERBS = (
     "add", "attach", "avoid", "clear", "create", "delete", "detach", "import", "register", "release", "remove", "set",
 )  # fmt: skip
+#: The same of commands of other systems.
+OTHERS_QUESTIONS = (["docker", "ps"], ["kubectl", "get"], ["kubectl", "logs"], ["curl"], ["squeue"])
 #: Shell lines that only prepare a terminal.
-DONE_ALREADY = ("source .venv/bin/activate",)
+DONE_ALREADY = ("source .venv/bin/activate", "pip install dovetail-scheduler")
+#: Programs that go on until they are stopped.
+PROGRAMS = (["dovetail", "kubernetes", "scheduler"], ["dovetail", "kubernetes", "extender"])
 _SHELL_SIGNS = re.compile(r"[|<>;&`]|\$\(|\n")
 
 
 class PageRunner:
     """Use it as a context manager: the end stops the page's servers."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, engine: Engine | None = None) -> None:
+        self._engine = engine or Engine()
         self.work = folder / "work"
         self.work.mkdir()
         for name in ("examples", "deploy"):
@@ -70,6 +79,7 @@ class PageRunner:
     def run(self, block: Block) -> None:
         if block.not_run is not None:
             return
+        block = replace(block, text=self._engine.here(block.text))
         if block.language in COMMANDS:
             self._commands(block)
         elif block.file_name is not None:
@@ -113,11 +123,26 @@ class PageRunner:
             assert words[2:3] in ([], ["--config"], ["-c"]), f"{where}: only --config FILE is known to the runner"
             self._serve(self.work / words[3] if words[3:] else None)
             return
+        if words[:3] in PROGRAMS:
+            self._start(words)
+            return
         done = self._until_agreed(words, command, status)
         printed = f"{done.stdout}{done.stderr}"
         assert done.returncode == status, f"{where}: exit {done.returncode}, not {status}: {command.words}\n{printed}"
         expected = "\n".join(command.shown or [])
         assert _shows(done, command.shown), f"{where}: {command.words}\n--- page\n{expected}\n--- printed\n{printed}"
+
+    def _start(self, words: list[str]) -> None:
+        """It goes on until the page ends."""
+        command = [sys.executable, "-m", *words]
+        program = Daemon(words[2], command, self.work, self._environment())
+        program.start(ready=lambda: True)
+
+        def end() -> None:
+            assert program.alive, f"{' '.join(words)} ended by itself: {program.log_tail}"
+            program.stop()
+
+        self._ends.callback(end)
 
     def _until_agreed(self, words: list[str], command: Command, status: int) -> "subprocess.CompletedProcess[str]":
         """What the command printed at last. A question is asked again for a while if the answer is another one."""
@@ -141,7 +166,7 @@ class PageRunner:
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOVETAIL_", "SCHEDULING_"))}
         path = f"{Path(sys.executable).parent}:{kept['PATH']}"
-        return kept | {"COLUMNS": COLUMNS, "DOVETAIL_URL": self.url, "PATH": path}
+        return kept | {"COLUMNS": COLUMNS, "DOVETAIL_URL": self.url, "PATH": path} | self._engine.environment
 
     def _yaml(self, block: Block) -> None:
         check_document(block.text, block.where)
@@ -157,6 +182,8 @@ class PageRunner:
 
 
 def _asks(words: list[str]) -> bool:
+    if any(words[: len(one)] == one for one in OTHERS_QUESTIONS):
+        return True
     program, noun, *rest = [*words, ""]
     return program == "dovetail" and (noun in QUESTIONS or (noun in NOUNS and rest[0] not in VERBS))
 

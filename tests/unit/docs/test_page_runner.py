@@ -21,8 +21,12 @@ def test_a_console_block_is_its_commands_each_with_the_output_below_it(tmp_path:
 
 
 def test_every_line_of_a_sh_block_is_a_command_and_a_here_document_is_part_of_its_own(tmp_path: Path) -> None:
-    (block,) = blocks(tmp_path, "```sh\n# first\ncat > f <<EOF\na\nEOF\ndovetail get \\\n  x\n```\n")
-    assert [one.words for one in commands_of(block)] == ["cat > f <<EOF\na\nEOF", "dovetail get \\\n  x"]
+    (block,) = blocks(tmp_path, "```sh\n# first\ncat > f <<EOF\na\nEOF\ndovetail get \\\n  x\nls |\n  wc\n```\n")
+    assert [one.words for one in commands_of(block)] == [
+        "cat > f <<EOF\na\nEOF",
+        "dovetail get \\\n  x",
+        "ls |\n  wc",
+    ]
 
 
 def test_comments_before_a_block_direct_it_and_a_setup_is_a_block_of_its_own(tmp_path: Path) -> None:
