@@ -3,7 +3,7 @@
 The page starts at `make run`: this machine is the only node. `dovetail serve --config FILE` in a block starts another
 server, which takes over. Commands run in an empty folder that has `examples` and `deploy` of the repository. A block
 whose first line is a comment with a file name becomes that file; other complete workloads are submitted, have to be
-placed, and are cancelled; other YAML has to be valid. Python runs as a script.
+placed, and are cancelled; other YAML has to be valid. Python runs as a script. `text` is what the last command printed.
 
 `dovetail` commands share one process with loaded modules (`warm_shell`), servers run as threads of the test. Programs
 for clusters of Kubernetes are processes until the page ends, as are the engines that a page needs (`engines`).
@@ -24,7 +24,7 @@ from pathlib import Path
 from tests.e2e.docs.comparing import matches
 from tests.e2e.docs.documents import check_document, is_work
 from tests.e2e.docs.engines import Engine
-from tests.e2e.docs.page import COMMANDS, Block, Command, commands_of
+from tests.e2e.docs.page import COMMANDS, OUTPUT, Block, Command, commands_of
 from tests.e2e.warm_shell import run_warm
 from tests.patience import wait_for
 from tests.servers.daemon import Daemon
@@ -57,9 +57,9 @@ _SHELL_SIGNS = re.compile(r"[|<>;&`]|\$\(|\n")
 
 
 class PageRunner:
-    """Use it as a context manager: the end stops the page's servers."""
+    """Use it as a context manager: the end stops the page's servers. `url`: a server that runs already."""
 
-    def __init__(self, folder: Path, engine: Engine | None = None) -> None:
+    def __init__(self, folder: Path, engine: Engine | None = None, url: str | None = None) -> None:
         self._engine = engine or Engine()
         self.work = folder / "work"
         self.work.mkdir()
@@ -67,7 +67,8 @@ class PageRunner:
             (self.work / name).symlink_to(ROOT / name)
         self._data = folder
         self._servers = 0
-        self._url: str | None = None
+        self._url = url
+        self._last: subprocess.CompletedProcess[str] | None = None
         self._ends = ExitStack()
 
     def __enter__(self) -> "PageRunner":
@@ -80,12 +81,14 @@ class PageRunner:
         if block.not_run is not None:
             return
         block = replace(block, text=self._engine.here(block.text))
-        if block.language in COMMANDS:
-            self._commands(block)
-        elif block.file_name is not None:
+        if block.file_name is not None:
             file = self.work / block.file_name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.text)
+        elif block.language in COMMANDS:
+            self._commands(block)
+        elif block.language == OUTPUT:
+            self._compare(block)
         elif block.language == "yaml":
             self._yaml(block)
         elif block.language == "json":
@@ -95,6 +98,12 @@ class PageRunner:
         elif block.language == "python":
             done = self._process([sys.executable, "-c", block.text])
             assert done.returncode == 0, f"{block.where}: {done.stderr}"
+
+    def _compare(self, block: Block) -> None:
+        assert self._last is not None, f"{block.where}: output without a command before it"
+        printed = f"{self._last.stdout}{self._last.stderr}"
+        same = _shows(self._last, block.text.splitlines())
+        assert same, f"{block.where}: not what the last command printed\n--- page\n{block.text}\n--- printed\n{printed}"
 
     @property
     def url(self) -> str:
@@ -126,7 +135,7 @@ class PageRunner:
         if words[:3] in PROGRAMS:
             self._start(words)
             return
-        done = self._until_agreed(words, command, status)
+        done = self._last = self._until_agreed(words, command, status)
         printed = f"{done.stdout}{done.stderr}"
         assert done.returncode == status, f"{where}: exit {done.returncode}, not {status}: {command.words}\n{printed}"
         expected = "\n".join(command.shown or [])

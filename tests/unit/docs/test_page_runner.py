@@ -6,6 +6,7 @@ import pytest
 from tests.e2e.docs.comparing import matches
 from tests.e2e.docs.documents import check_document, is_work
 from tests.e2e.docs.page import BadPage, Block, commands_of, read_page
+from tests.e2e.docs.runner import PageRunner
 
 
 def blocks(folder: Path, text: str) -> list[Block]:
@@ -40,6 +41,8 @@ def test_a_block_whose_first_line_is_a_file_name_is_that_file(tmp_path: Path) ->
     named, plain = blocks(tmp_path, "```yaml\n# jobs/a.yaml\nname: a\n```\n```yaml\n# a comment\nname: a\n```\n")
     assert named.file_name == "jobs/a.yaml"
     assert plain.file_name is None
+    (script,) = blocks(tmp_path, "<!-- file: job.sh -->\n```sh\n#!/bin/bash\ntrue\n```\n")
+    assert script.file_name == "job.sh"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,17 @@ def test_a_block_whose_first_line_is_a_file_name_is_that_file(tmp_path: Path) ->
 def test_a_block_that_nobody_would_run_is_an_error(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadPage, match=complaint):
         blocks(tmp_path, text)
+
+
+def test_a_text_block_is_what_the_last_command_printed(tmp_path: Path) -> None:
+    first, same, other = blocks(tmp_path, "```sh\necho hi\n```\n```text\nhi\n```\n```text\nho\n```\n")
+    with PageRunner(tmp_path, url="http://nobody.asks.it") as runner:
+        with pytest.raises(AssertionError, match="output without a command before it"):
+            runner.run(same)
+        runner.run(first)
+        runner.run(same)
+        with pytest.raises(AssertionError, match="not what the last command printed"):
+            runner.run(other)
 
 
 def test_output_without_its_command_is_an_error(tmp_path: Path) -> None:
