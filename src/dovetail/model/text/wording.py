@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from dovetail.model.text.location import Location, other_names
+from dovetail.model.text.quantity import how_written
 from dovetail.model.text.strict import closest, shown
 
 Sentence = tuple[str, tuple[str, ...]]
@@ -43,6 +44,15 @@ _BOUNDS = {
     "less_than_equal": ("le", "is too large; the most is {}"),
     "less_than": ("lt", "is too large; it must be less than {}"),
 }
+_VARIABLE = "is not the name of a variable; write letters, digits and '_', and no digit first, such as BATCH_SIZE"
+_PATTERNS = {
+    r"^[A-Za-z_][A-Za-z0-9_]*$": _VARIABLE,
+    r"^(namespace|user|label:\S+)$": "is not accepted; write namespace, user, or a label as label:KEY",
+    "^[A-Z]{3}$": "is not a currency; write three capital letters such as USD",
+    "^/": "is not an absolute path; begin it with /",
+    r"^(unix:/.+|https?://.+)$": "is not an address; write unix:/PATH, http://HOST:PORT or https://HOST:PORT",
+    r"^v0\.0\.\d\d$": "is not a version of slurmrestd's API; write one such as v0.0.38",
+}
 _LENGTHS = {
     "too_short": ("min_length", "has {actual}; at least {limit} must be given"),
     "too_long": ("max_length", "has {actual}; at most {limit} are accepted"),
@@ -70,13 +80,13 @@ def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key
         return ("is not accepted" if secret and _echoes(said, detail["input"]) else said), ()
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        limit = context.get(name)
-        return f"{value} {words.format(f'{limit:g}' if isinstance(limit, float) else limit)}", ()
+        return f"{value} {words.format(_as_written(context.get(name), location))}", ()
     if kind in _LENGTHS:
         return _length(kind, context, detail["input"]), ()
     if kind == "string_pattern_mismatch":
         what = "a name here" if about_key and secret else value
-        return f"{what} must match {context.get('pattern')}", ()
+        pattern = str(context.get("pattern"))
+        return f"{what} {_PATTERNS.get(pattern) or f'must match {pattern}'}", ()
     if kind == "invalid_key":
         return "a field's name is text", ()
     if kind in _WANTED:
@@ -84,6 +94,15 @@ def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key
     said = detail["msg"].removeprefix("Value error, ")
     said = said[:1].lower() + said[1:]
     return ("is not accepted" if secret and _echoes(said, detail["input"]) else said), ()
+
+
+def _as_written(limit: object, location: Location) -> str:
+    """A bound as users write such amounts: `5m`, not 300."""
+    field = location.fields_around().get(str(location.path[-1])) if location.path else None
+    write = None if field is None else how_written(field.annotation, field.metadata)
+    if write is not None:
+        return str(write(limit))
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
 
 
 def _wrong_kind(context: dict[str, Any]) -> Sentence:

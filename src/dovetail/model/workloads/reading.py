@@ -23,6 +23,8 @@ def workloads_of(documents: list[Document], source: str) -> list[Workload]:
     """The workloads of one submission. A name may be used once in its namespace."""
     if not documents:
         raise Invalid([Complaint(source, None, "", "holds no workload")])
+    if manifests := [document for document in documents if _is_manifest(document)]:
+        raise Invalid([_not_a_manifest(document) for document in manifests[:MAX_COMPLAINTS]])
     complaints = _duplicates(documents)
     try:
         workloads = check_documents(Workload, documents)
@@ -47,6 +49,20 @@ def by_role(spec: Workload) -> list[Workload]:
         own = {"name": f"{spec.name}-{role.name}", "roles": [], "labels": labels, "gang": gang}
         found.append(spec.model_copy(update=changed | own))
     return found
+
+
+def _is_manifest(document: Document) -> bool:
+    """Is it an object of Kubernetes?"""
+    return isinstance(document.data, dict) and {"apiVersion", "kind"} <= document.data.keys()
+
+
+def _not_a_manifest(document: Document) -> Complaint:
+    words = (
+        f"is a Kubernetes manifest (kind {shown(document.data['kind'])}); write a workload: "
+        "docs/reference/workload.md has its fields beside those of Kubernetes. To schedule pods of a cluster, see "
+        "docs/kubernetes.md"
+    )
+    return Complaint(document.source, document.line_of(("apiVersion",)), field_name(document.at), words)
 
 
 def _duplicates(documents: list[Document]) -> list[Complaint]:
