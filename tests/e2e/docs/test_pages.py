@@ -16,7 +16,7 @@ pytestmark = pytest.mark.needs_server
 
 def on_its_worker(page: Path) -> ParameterSet:
     group = page.stem if page.stem in ENGINES else "pages"
-    return pytest.param(page, id=page.stem, marks=pytest.mark.xdist_group(group))
+    return pytest.param(page, id=str(page.relative_to(ROOT).with_suffix("")), marks=pytest.mark.xdist_group(group))
 
 
 @pytest.mark.parametrize("page", [on_its_worker(page) for page in PAGES])

@@ -81,6 +81,7 @@ def test_output_without_its_command_is_an_error(tmp_path: Path) -> None:
     [
         ("a  1m04s", "a 175ms"),
         ("ended (11:51)", "ended (23:02)"),
+        ("ended (23:02)", "ended (2026-11-17 00:18)"),
         ("at 2026-12-01T08:00:00Z", "at 2031-01-01T10:30:00Z"),
         ("first …\nlast", "first line\nand more\nlast"),
         ("one sentence that is wrapped", "one sentence\nthat is wrapped"),
