@@ -61,3 +61,9 @@ def test_a_mistake_is_answered_in_the_words_of_who_typed_it(
     assert answer in output
     assert "request body" not in output
     assert "query parameter" not in output
+
+
+def test_a_kind_of_event_that_never_came_is_named(url: str) -> None:
+    result = CliRunner().invoke(app, "events --kind foo", env={"DOVETAIL_URL": url})
+    assert result.exit_code == 0
+    assert "no event is of kind foo; the column KIND of dovetail events has those there are" in result.output
