@@ -45,13 +45,24 @@ _BOUNDS = {
     "less_than": ("lt", "is too large; it must be less than {}"),
 }
 _VARIABLE = "is not the name of a variable; write letters, digits and '_', and no digit first, such as BATCH_SIZE"
-_PATTERNS = {
+#: What is wrong with a text that does not match, for every pattern of a workload or a setting.
+PATTERNS = {
     r"^[A-Za-z_][A-Za-z0-9_]*$": _VARIABLE,
+    r"^(?i:and|or|not)$": "is not accepted; write and, or, not",
+    r"^\*$": "is not accepted; write names, or * for all",
+    r"^[^\s,]+$": "is not the name of a device; write it without spaces and commas",
+    "^/": "is not an absolute path; begin it with /",
+    r"^\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$": "is not a host name; write one such as dovetail.example.org",
     r"^(namespace|user|label:\S+)$": "is not accepted; write namespace, user, or a label as label:KEY",
     "^[A-Z]{3}$": "is not a currency; write three capital letters such as USD",
-    "^/": "is not an absolute path; begin it with /",
+    "^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$": "is not accepted; write up to 40 letters, digits, '-' and '_', no sign first",
     r"^(unix:/.+|https?://.+)$": "is not an address; write unix:/PATH, http://HOST:PORT or https://HOST:PORT",
     r"^v0\.0\.\d\d$": "is not a version of slurmrestd's API; write one such as v0.0.38",
+    r"^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$": "is not a name that Slurm takes; write letters, digits and _ . @ + -",
+    r"^([A-Za-z][A-Za-z0-9.-]*)?$": "is not accepted; write letters, digits, '.' and '-', a letter first",
+    r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$": "is not a name of Kubernetes; write small letters, digits, '-' and '.'",
+    "^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$": "is not accepted; write up to 20 small letters, digits and '-'",
+    r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$": "is not an extended resource; write vendor.com/name, such as nvidia.com/gpu",
 }
 _LENGTHS = {
     "too_short": ("min_length", "has {actual}; at least {limit} must be given"),
@@ -86,7 +97,7 @@ def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key
     if kind == "string_pattern_mismatch":
         what = "a name here" if about_key and secret else value
         pattern = str(context.get("pattern"))
-        return f"{what} {_PATTERNS.get(pattern) or f'must match {pattern}'}", ()
+        return f"{what} {PATTERNS.get(pattern) or f'must match {pattern}'}", ()
     if kind == "invalid_key":
         return "a field's name is text", ()
     if kind in _WANTED:
