@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -36,7 +37,7 @@ from dovetail.control.settings import load_settings
 ROOT = Path(__file__).parents[3]
 COLUMNS = "80"
 TIMEOUT_S = 60.0
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 #: Commands that change nothing: asked again until the answer is the one on the page, because work takes its time.
 QUESTIONS = (
     "capacity", "describe", "events", "explain", "fragmentation", "get", "history", "logs", "plan", "queue", "queues",
@@ -145,7 +146,8 @@ class PageRunner:
         """It goes on until the page ends."""
         command = [sys.executable, "-m", *words]
         program = Daemon(words[2], command, self.work, self._environment())
-        program.start(ready=lambda: True)
+        port = int(words[words.index("--port") + 1]) if "--port" in words else None
+        program.start(ready=lambda: port is None or _listens(port))
 
         def end() -> None:
             assert program.alive, f"{' '.join(words)} ended by itself: {program.log_tail}"
@@ -188,6 +190,11 @@ class PageRunner:
             for number in numbers:
                 client.cancel(number)
             wait_for(lambda: all(client.workload(one)["finished_at"] for one in numbers), f"{block.where} is cancelled")
+
+
+def _listens(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port)):
+        return True
 
 
 def _asks(words: list[str]) -> bool:
