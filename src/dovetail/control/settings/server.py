@@ -47,7 +47,7 @@ class Listen(Strict):
     port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
     """The TCP port of the API; 0 takes a free one."""
     names: Annotated[list[HostName], Field(max_length=100)] = []
-    """Names under which clients reach it, besides this machine's own: `dovetail.example.org`, or `.example.org` for
+    """Names under which clients reach it, besides this machine's own: `batch.example.org`, or `.example.org` for
     every name below. A request that names another host is refused with 421; addresses always work."""
 
     @property
