@@ -2,20 +2,32 @@
 
 `docs/reference/workload.md` has every field of a workload. Names, types and defaults come from the model; what a field
 means, an example and the words of other schedulers from `tools/workload_fields.yaml`. `docs/reference/settings.md` has
-every setting of a server, with what the model says about it. `--check` writes nothing and fails if a page is stale.
+every setting, with the text that stands below it in its class. `--check` writes nothing and fails if a page is stale.
 """
 
+import ast
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import yaml
+from pydantic import BaseModel
 
+from dovetail.backends.registry import KINDS
 from dovetail.control.settings import Settings
+from dovetail.control.subsystems.built_in import BackendHealthSettings
+from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
+from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.text.quantity import format_bytes, format_duration
 from dovetail.model.workloads.workload import Workload
+from dovetail.placement.filters.resources import ResourcesSettings
+from dovetail.placement.scores.domain import DomainPackingSettings, DomainSettings
 
 ROOT = Path(__file__).parents[1]
 FIELDS = ROOT / "tools" / "workload_fields.yaml"
@@ -27,6 +39,20 @@ AMOUNTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parse_duration_s": ("duration", format_duration),
     "parse_bandwidth_mbps": ("bandwidth", str),
     "parse_latency_ns": ("latency", str),
+}
+#: What docs/reference/settings.md describes, by the path where it stands.
+SETTINGS_PAGES: dict[str, type[BaseModel]] = {
+    "": Settings,
+    **{
+        f"backends.NAME (kind: {kind})": KINDS[kind].settings
+        for kind in ("local", "docker", "slurm", "kubernetes", "simulated")
+    },
+    "scheduling.profiles.NAME.settings.resources": ResourcesSettings,
+    "scheduling.profiles.NAME.settings.domain_availability": DomainSettings,
+    "scheduling.profiles.NAME.settings.domain_packing": DomainPackingSettings,
+    "subsystems.backend_health": BackendHealthSettings,
+    "dovetail kubernetes scheduler --config": KubernetesSchedulerSettings,
+    "dovetail kubernetes extender --config": KubernetesExtenderSettings,
 }
 WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 
@@ -81,38 +107,84 @@ def workload_page() -> str:
 
 
 def settings_page() -> str:
-    schema = Settings.model_json_schema()
-    models = schema["$defs"]
     lines = [
         "# Every setting of a server",
         "",
-        "<!-- written by `make docs` from the model -->",
+        "<!-- written by `make docs` from the models -->",
         "",
         "`dovetail serve --config FILE` reads them. A variable overrides one: `DOVETAIL_LISTEN__PORT=9000` sets",
         "`listen.port`. `dovetail config show` prints all of them as they are in effect, `dovetail config check` says",
-        "what is wrong with a file. The settings of a backend are on the page of its kind (`docs/backends.md`).",
+        "what is wrong with a file. `NAME` in a path is a name of your choice. Durations are written `90s`, `10m`,",
+        "`1h30m`, `7d`; bytes `512MiB`, `64GiB`; cores `2`, `500m`.",
     ]
-    for path, model in _settings_sections("", schema, models, ()):
-        lines += ["", f"## `{path}`" if path else "## At the top", ""]
-        lines += [_one_line(model["description"]), ""] if path and "description" in model else []
-        lines += ["| setting | type | default |", "|---|---|---|"]
-        for name, field in model["properties"].items():
-            words = type_words(field, models, {})
-            if "description" in field and "x-parser" not in field:
-                words += f": {_one_line(field['description'])}"
-            lines.append(_row([f"`{name}`", words, default_words(name, field, model)]))
+    places: dict[str, str] = {}
+    for path, model in SETTINGS_PAGES.items():
+        lines += _settings_sections(path, model, places)
     return "\n".join(lines) + "\n"
 
 
-def _settings_sections(path: str, model: Schema, models: Schema, seen: tuple[str, ...]) -> Iterator[tuple[str, Schema]]:
-    """Every model with fields, depth first; `NAME` stands for a key that users choose."""
-    yield path, model
-    for name, field in model["properties"].items():
-        below = f"{path}.{name}" if path else name
+def _settings_sections(path: str, model: type[BaseModel], places: dict[str, str]) -> Iterator[str]:
+    """A table for the model, and for each below it that has none yet; `places` says where each has its own."""
+    schema = model.model_json_schema()
+    models = {**schema.get("$defs", {}), model.__name__: schema}
+    found = [one for one in _models_below(path, model.__name__, models) if one[1] not in places]
+    places |= {name: place for place, name in reversed(found)}
+    for place, name in found:
+        if places[name] != place:
+            continue
+        yield from ("", f"## `{place}`" if place else "## At the top", "")
+        if place and (said := _class_words(model_class(name))):
+            yield from (said, "")
+        yield from ("| setting | type | default | meaning |", "|---|---|---|---|")
+        for field_name, field in models[name]["properties"].items():
+            cells = [f"`{field_name}`", type_words(field, models, places)]
+            cells += [default_words(field_name, field, models[name]), meaning(model_class(name), field_name)]
+            yield _row(cells)
+
+
+def _models_below(path: str, name: str, models: Schema, seen: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """(path, name) of every model with fields, depth first; `NAME` stands for a key that users choose."""
+    yield path, name
+    for field_name, field in models[name]["properties"].items():
+        below = f"{path}.{field_name}" if path else field_name
         for reference, suffix in _references(field):
-            found = models[reference]
-            if found.get("properties") and reference not in seen:
-                yield from _settings_sections(below + suffix, found, models, (*seen, reference))
+            if models[reference].get("properties") and reference not in seen:
+                yield from _models_below(below + suffix, reference, models, (*seen, name))
+
+
+def model_class(name: str) -> type[BaseModel]:
+    """No two models share a name."""
+    kinds = [BaseModel]
+    while kinds:
+        kind = kinds.pop()
+        if kind.__name__ == name and kind.__module__.startswith("dovetail"):
+            return kind
+        kinds += kind.__subclasses__()
+    raise KeyError(name)
+
+
+def meaning(model: type[BaseModel], field: str) -> str:
+    """The text below the field in its class, or in the nearest base class that says something; empty if none does."""
+    return next((said[field] for kind in model.__mro__ if (said := _texts_below_fields(kind)).get(field)), "")
+
+
+@cache
+def _texts_below_fields(kind: type) -> dict[str, str]:
+    if not kind.__module__.startswith("dovetail"):
+        return {}
+    (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
+    assert isinstance(definition, ast.ClassDef)
+    found = {}
+    for line, below in pairwise(definition.body):
+        if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+            text = below.value if isinstance(below, ast.Expr) else None
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                found[line.target.id] = _one_line(text.value)
+    return found
+
+
+def _class_words(kind: type) -> str:
+    return _one_line(kind.__doc__ or "")
 
 
 def _references(field: Schema) -> Iterator[tuple[str, str]]:
@@ -155,7 +227,7 @@ def default_words(name: str, field: Schema, model: Schema) -> str:
     if name in model.get("required", []):
         return "required"
     value = field.get("default")
-    if value in (None, [], {}) or isinstance(value, dict):
+    if value in (None, "", [], {}) or isinstance(value, dict):
         return "–"
     parser = next((one["x-parser"] for one in (field, *field.get("anyOf", [])) if "x-parser" in one), None)
     if parser and not isinstance(value, str):

@@ -14,10 +14,10 @@ Pattern = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Priced(Strict):
-    prices: dict[Pattern, PerHour] = Field(
-        default={}, max_length=1000, description="by node name or pattern, per hour; the first that matches counts"
-    )
+    prices: dict[Pattern, PerHour] = Field(default={}, max_length=1000)
+    """The price of nodes per hour, by name or pattern; the first that matches counts."""
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "USD"
+    """The currency of the prices, as three letters."""
 
     def prices_of(self, nodes: Iterable[str]) -> Mapping[str, Price]:
         found = {}

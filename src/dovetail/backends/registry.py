@@ -109,7 +109,9 @@ class BackendEntry(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: str
+    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `simulated`, or a kind of another package."""
     settings: Strict
+    """The settings of that kind; they stand beside `kind`."""
 
     @classmethod
     def of(cls, kind: str, **settings: Any) -> "BackendEntry":

@@ -34,10 +34,15 @@ class SchedulerSettings(Strict):
     """A named scheduler: the namespaces it serves, its nodes and its profile."""
 
     profile: Name | None = None
+    """Its profile for workloads that name none; by default `default_profile`."""
     namespaces: list[str] = []
+    """The namespaces it serves, as patterns such as `ml-*`; none means all."""
     node_selector: Labels = {}
-    order: Name | None = Field(default=None, description="the ordering of pending work; by default its profile's")
+    """Labels of the nodes that it uses; none means all nodes."""
+    order: Name | None = None
+    """The order of its pending work (`docs/queueing.md`); by default that of its profile."""
     backfill: BackfillSettings = BackfillSettings()
+    """Which work may start before the first of its queue."""
 
     def serves(self, namespace: str) -> bool:
         return not self.namespaces or any(fnmatchcase(namespace, pattern) for pattern in self.namespaces)
@@ -45,22 +50,35 @@ class SchedulerSettings(Strict):
 
 class EngineSettings(Strict):
     seed: int = 0
+    """Start of the random numbers, for `select: random` and the jitter of retries."""
     default_profile: Name = DEFAULT_PROFILE
+    """The profile of workloads and schedulers that name none."""
     profiles: dict[Name, ProfileSettings] = {}
-    custom_strategy: str | None = Field(default=None, description="score plugin behind the profile `custom`")
+    """Profiles of your own by name, or changed built-in ones."""
+    custom_strategy: str | None = None
+    """The score plugin behind the profile `custom`."""
     schedulers: dict[Name, SchedulerSettings] = {}
+    """Schedulers side by side, by name. Without any, one called `default` serves all namespaces."""
     overcommit: dict[str, Ratio] = {}
+    """How much of a resource is offered, as a multiple of what nodes have: `{cpu: 2.0}`."""
     max_bind_failures: Annotated[int, Field(ge=1, le=100)] = 3
+    """A task that backends refused so many times in a row has failed; before, it is placed again."""
     queues: dict[Name, QueueSettings] = {}
+    """The tree of queues, by name; without any, all work waits in one (`docs/queueing.md`)."""
     fair: FairSettings = FairSettings()
+    """The shares of tenants in the order `fair`."""
     backoff: BackoffSettings = BackoffSettings()
+    """How long a failed task waits before its next attempt."""
     promotion: PromotionSettings | None = None
+    """Raises the priority of work that waits long; left out: never."""
     quarantine: QuarantineSettings = QuarantineSettings()
+    """When nodes on which work keeps failing get no more of it."""
     recovery: RecoverySettings = RecoverySettings()
-    strategies: dict[Name, dict[str, Any]] = Field(
-        default={}, description="how gangs choose their domain, by name: weights of features, or a plugin's settings"
-    )
-    gang_strategy: Name | None = Field(default=None, description="the strategy of gangs that name none")
+    """What happens to gangs that lose nodes (`docs/recovery.md`)."""
+    strategies: dict[Name, dict[str, Any]] = {}
+    """How gangs choose their domain, by name: weights of features, or the settings of a plugin (`docs/gangs.md`)."""
+    gang_strategy: Name | None = None
+    """The strategy of gangs that name none; by default `pack` with GPUs and `balanced` without."""
 
     @model_validator(mode="after")
     def _check_strategies(self) -> Self:

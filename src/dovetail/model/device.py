@@ -48,12 +48,19 @@ class Gpus(Strict):
     given, have one entry for each GPU, in order."""
 
     count: Annotated[Count, Field(ge=1, le=MAX_DEVICES)]
+    """How many equal GPUs."""
     model: ModelName | None = None
+    """Their model, a word without spaces such as H100; left out: unknown."""
     memory: Bytes = 0
+    """Memory of each GPU; 0: unknown."""
     islands: Annotated[Count, Field(ge=1, le=MAX_ISLANDS)] = 1
+    """The number of islands of equal size (groups joined by NVLink or similar)."""
     numa: list[NumaNode] = shared([])
+    """The NUMA node of each GPU, in order."""
     addresses: list[DeviceName] = shared([])
+    """The PCI address of each GPU, in order."""
     uuids: list[DeviceName] = shared([])
+    """The UUID of each GPU, in order."""
 
     @model_validator(mode="after")
     def _check_consistent(self) -> Self:

@@ -39,9 +39,13 @@ class _WithExtended(Strict):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     cpu: Cores = 0.0
+    """Cores."""
     memory: Bytes = 0
+    """Memory."""
     disk: Bytes = 0
+    """Disk."""
     gpu: GpuAmount = 0
+    """Whole GPUs, or a share of one."""
 
     @model_validator(mode="after")
     def _check_extended(self) -> Self:
@@ -114,7 +118,9 @@ class Capacity(_WithExtended):
     """What a node has."""
 
     gpu: Count = 0
+    """Whole GPUs."""
     slots: Count = DEFAULT_NODE_SLOTS
+    """The most tasks at the same time."""
 
     def amounts(self) -> Amounts:
         return super().amounts() | ({SLOTS: self.slots} if self.slots else {})

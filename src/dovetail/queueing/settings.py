@@ -27,6 +27,7 @@ class Quota(Capacity):
     """Amounts of a queue. A missing resource is not limited; a zero is a limit of zero."""
 
     slots: Count = 0
+    """Tasks: each takes one slot."""
 
     def amounts(self) -> Amounts:
         counted = super().amounts()
@@ -37,16 +38,19 @@ class QueueSettings(Strict):
     """A queue, possibly with child queues; work waits only in leaf queues."""
 
     weight: Weight = 1.0
+    """Its share between siblings, when they compete."""
     guaranteed: Quota = shared(Quota())
+    """What its work can always hold: it is reclaimed from queues that borrow it."""
     maximum: Quota = shared(Quota())
-    user_limits: Quota = Field(default_factory=Quota, description="the most that one user may hold in this queue")
-    namespaces: Annotated[list[Pattern], Field(max_length=1000)] = Field(
-        default_factory=list, description="workloads of these namespaces wait here if they name no queue"
-    )
-    max_workloads: Annotated[Count, Field(ge=1)] | None = Field(
-        default=None, description="the most workloads that may wait"
-    )
+    """The most that its work may hold together."""
+    user_limits: Quota = shared(Quota())
+    """The most that one user may hold in this queue."""
+    namespaces: Annotated[list[Pattern], Field(max_length=1000)] = Field(default_factory=list)
+    """Workloads of these namespaces wait here if they name no queue; patterns such as `ml-*`."""
+    max_workloads: Annotated[Count, Field(ge=1)] | None = None
+    """The most workloads that may wait; more are refused at submission. Left out: no limit."""
     queues: "dict[Name, QueueSettings]" = shared({})
+    """Its child queues, by name."""
 
     @cached_property
     def guarantee(self) -> Amounts:
@@ -76,12 +80,13 @@ class FairSettings(Strict):
     """What a tenant is for the `fair` order, and how long past usage counts."""
 
     tenant: Annotated[str, Field(max_length=300, pattern=r"^(namespace|user|label:\S+)$")] = "namespace"
+    """Who shares: `namespace`, `user`, or a label of workloads, written `label:KEY`."""
     weights: Annotated[dict[LabelValue, Weight], Field(max_length=100_000)] = shared({})
-    half_life: Span | None = Field(default=None, description="half-life of past usage; none: only present usage counts")
-    ageing: Span | None = Field(
-        default=None,
-        description="a wait that makes up for one priority class, or for holding the whole cluster",
-    )
+    """The weight of a tenant, by its name; 1 for all others."""
+    half_life: Span | None = None
+    """The half-life of past use; left out: only present use counts."""
+    ageing: Span | None = None
+    """The wait that makes up for one priority class, or for holding the whole cluster; left out: none does."""
 
     def tenant_of(self, namespace: str, user: str | None, labels: Mapping[str, str]) -> str:
         """All work without a user, or without the label, shares one tenant with an empty name."""
@@ -109,31 +114,22 @@ def _listed(queues: Mapping[str, QueueSettings], resource: str) -> str:
 
 
 class BackfillSettings(Strict):
-    """Which work may start while the head of the queue has to wait.
-
-    off           everything that fits starts
-    none          no work overtakes the head
-    easy          the head is promised its earliest start; work that does not delay it may start before
-    conservative  the first `depth` pending workloads are promised a start, and no work may delay them
-    """
+    """Which work may start while the head of the queue has to wait."""
 
     mode: Literal["off", "none", "easy", "conservative"] = "easy"
-    candidates: Literal["queue", "arrival"] = Field(
-        default="queue", description="the order in which work behind a waiting head is tried"
-    )
-    head: Literal["first", "sticky"] = Field(
-        default="first",
-        description="first: the workload that sorts first now; sticky: a head stays head until it starts",
-    )
-    spare: bool = Field(
-        default=True, description="work may use capacity that the head leaves free after its start, not only before it"
-    )
-    run_times: Literal["declared", "expected"] = Field(
-        default="declared", description="expected: declared run times corrected by the owner's past run times"
-    )
-    depth: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=100, description="the number of promises in conservative mode"
-    )
+    """`off`: everything that fits starts. `none`: no work overtakes the head of the queue. `easy`: the head is promised
+    its earliest start, and work that does not delay it may start before. `conservative`: the first `depth` pending
+    workloads are promised a start."""
+    candidates: Literal["queue", "arrival"] = "queue"
+    """The order in which work behind a waiting head is tried: that of the queue, or by arrival."""
+    head: Literal["first", "sticky"] = "first"
+    """`first`: the workload that sorts first now. `sticky`: a head stays head until it starts."""
+    spare: bool = True
+    """Work may use capacity that the head leaves free after its start, not only before it."""
+    run_times: Literal["declared", "expected"] = "declared"
+    """`declared`: as workloads say. `expected`: corrected by the past run times of their owner."""
+    depth: Annotated[int, Field(ge=1, le=1000)] = 100
+    """The number of promises in mode `conservative`."""
 
     @property
     def strict(self) -> bool:
@@ -148,30 +144,37 @@ class BackoffSettings(Strict):
     """The n-th retry waits `first` x 2^(n-1), at most `most`, plus or minus the fraction `jitter`."""
 
     first: Duration = 1.0
+    """The wait before the first retry; each further one waits twice as long."""
     most: Duration = 300.0
+    """The longest wait."""
     jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.2
+    """The random part of a wait, as a fraction of it, more or less."""
 
 
 class PromotionSettings(Strict):
     """Every `after` seconds of waiting raise a workload by one priority class, up to `most`."""
 
     after: Annotated[Duration, Field(gt=0)]
+    """Each wait of this length raises a workload by one priority class."""
     most: Priority = Priority.HIGH
+    """The highest class that waiting leads to."""
 
 
 class QuarantineSettings(Strict):
     """After failed placements that no workload is to blame for, a node gets no tasks for `pause`, then one more try.
     The pause doubles each time that try fails, up to `most`. A task that starts there clears the count."""
 
-    failures: Annotated[Count, Field(ge=1, le=1000)] = Field(
-        default=5, description="so many failures that the backend puts down to the node, such as a full disk"
-    )
-    workloads: Annotated[Count, Field(ge=2, le=1000)] = Field(
-        default=3, description="or so many different workloads, of two owners or more, that failed for unknown reasons"
-    )
-    window: Annotated[Duration, Field(gt=0)] = Field(default=600.0, description="older failures are forgotten")
+    failures: Annotated[Count, Field(ge=1, le=1000)] = 5
+    """After so many failures that the backend puts down to the node, such as a full disk, it gets no tasks for
+    `pause`."""
+    workloads: Annotated[Count, Field(ge=2, le=1000)] = 3
+    """So do so many different workloads, of two owners or more, that failed there for unknown reasons."""
+    window: Annotated[Duration, Field(gt=0)] = 600.0
+    """Older failures are forgotten."""
     pause: Annotated[Duration, Field(gt=0)] = 60.0
+    """How long, before one more try. It doubles each time that try fails."""
     most: Annotated[Duration, Field(gt=0)] = 3600.0
+    """The longest pause."""
 
 
 def backoff_s(settings: BackoffSettings, failures: int, seed: int, name: str) -> float:

@@ -8,6 +8,9 @@ import yaml
 
 from dovetail.control.settings import Settings
 from dovetail.engine.settings import EngineSettings
+from dovetail.kubernetes.objects.annotations import asked_in, own_of
+from dovetail.kubernetes.objects.gangs import gang_in
+from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.network.topology import Topology
 from dovetail.model.network.topology_readers.reading import read_topology
 from dovetail.model.policy import Policy
@@ -27,7 +30,7 @@ def check_document(text: str, where: str) -> None:
     for part in yaml.safe_load_all(text):
         assert isinstance(part, dict), f"{where}: not a mapping"
         possible = [check for fields, check in _KINDS if set(part) <= fields]
-        known = "a workload, settings, a topology or a policy"
+        known = "a workload, settings, a topology, a policy or metadata of a pod"
         assert possible, f"{where}: fields {', '.join(part)}: neither {known}; say `not run` and who checks it"
         for check in possible[:-1]:
             with contextlib.suppress(ValueError, Invalid):
@@ -57,10 +60,23 @@ def _policy(part: dict[str, Any], where: str) -> None:
     Policy.model_validate(part)
 
 
+def _kubernetes_scheduler(part: dict[str, Any], where: str) -> None:
+    KubernetesSchedulerSettings.model_validate(part)
+
+
+def _metadata_of_a_pod(part: dict[str, Any], where: str) -> None:
+    """What Dovetail reads of it: the gang it belongs to, and what it asks for in annotations."""
+    metadata = part["metadata"]
+    asked = asked_in(own_of(metadata.get("annotations") or {}))
+    assert gang_in(metadata.get("labels") or {}) or asked.gang, f"{where}: says nothing that Dovetail reads"
+
+
 _KINDS: list[tuple[set[str], Callable[[dict[str, Any], str], None]]] = [
     (set(Workload.model_fields), _work),
     (set(Settings.model_fields), _settings),
     (set(Topology.model_fields), _topology),
     (set(Policy.model_fields), _policy),
     (set(EngineSettings.model_fields), _scheduling),
+    (set(KubernetesSchedulerSettings.model_fields), _kubernetes_scheduler),
+    ({"metadata"}, _metadata_of_a_pod),
 ]

@@ -4,7 +4,8 @@ A block is fenced and names its language. HTML comments right before it, which r
 
 | comment | meaning |
 |---|---|
-| `<!-- not run: REASON -->` | the block is left alone; the reason says what a test machine lacks |
+| `<!-- not run: REASON -->` | left alone; the reason says what a test machine lacks, or what the block is |
+| `<!-- file: NAME -->` | the block is written to this file |
 | `<!-- exits: 2 -->` | the last command of the block ends with this status |
 | `<!-- waits: REASON -->` | the workloads of the block are accepted, and stay pending on the page's server |
 | `<!-- hook: NAME -->` | what the block does on another machine; the test does the same to its own server instead |
@@ -18,11 +19,11 @@ from pathlib import Path
 
 COMMANDS = ("console", "sh", "bash")
 DATA = ("yaml", "json", "toml")
-PROSE = ("text",)
-LANGUAGES = (*COMMANDS, *DATA, "python", *PROSE)
+OUTPUT = "text"
+LANGUAGES = (*COMMANDS, *DATA, "python", OUTPUT)
 
 _FENCE = re.compile(r"^( *)```(.*)$")
-_COMMENT = re.compile(r"<!--\s*(not run|exits|waits|hook|setup)\b:?\s*(.*?)\s*-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--\s*(not run|file|exits|waits|hook|setup)\b:?\s*(.*?)\s*-->", re.DOTALL)
 _FILE_NAME = re.compile(r"^# ([\w./-]+\.(?:yaml|json|toml|py|sh|csv))\b")
 _COMMAND_LINE = re.compile(r"^\s*(?:\$ |dovetail |make |pip |kubectl |docker )", re.MULTILINE)
 
@@ -49,7 +50,9 @@ class Block:
 
     @property
     def file_name(self) -> str | None:
-        """The name of the file that the block shows: its first line is a comment with it."""
+        """The name of the file that the block shows: a comment before it, or its own first line, says so."""
+        if "file" in self.told:
+            return self.told["file"]
         found = _FILE_NAME.match(self.text)
         return found[1] if found else None
 
@@ -106,7 +109,7 @@ def _in_list(lines: list[str], index: int) -> bool:
 def _check(block: Block) -> None:
     if block.language not in LANGUAGES:
         raise BadPage(f"{block.where}: language {block.language!r}; write one of {', '.join(LANGUAGES)}")
-    if block.language in PROSE and not block.not_run and _COMMAND_LINE.search(block.text):
+    if block.language == OUTPUT and not block.not_run and _COMMAND_LINE.search(block.text):
         raise BadPage(f"{block.where}: a `text` block with a command; make it `console`, so that it is run")
     if block.not_run == "":
         raise BadPage(f"{block.where}: `not run` without a reason")
@@ -138,7 +141,7 @@ def command_beginning(path: Path, words: str) -> str:
 
 
 def _shell_lines(block: Block) -> Iterator[tuple[int, str]]:
-    """One command a line; a line that ends with a backslash or opens a here-document goes on."""
+    """One command a line; a line that ends with a backslash or a pipe, or opens a here-document, goes on."""
     kept, begin, until = "", 0, None
     for number, text in enumerate(block.text.splitlines(), block.line):
         begin = begin if kept else number
@@ -147,7 +150,7 @@ def _shell_lines(block: Block) -> Iterator[tuple[int, str]]:
             until = here[1]
         elif text.strip() == until:
             until = None
-        if until is None and not text.endswith("\\"):
+        if until is None and not text.endswith(("\\", "|")):
             if kept.strip() and not kept.strip().startswith("#"):
                 yield begin, kept.rstrip("\n")
             kept = ""

@@ -3,28 +3,32 @@
 The page starts at `make run`: this machine is the only node. `dovetail serve --config FILE` in a block starts another
 server, which takes over. Commands run in an empty folder that has `examples` and `deploy` of the repository. A block
 whose first line is a comment with a file name becomes that file; other complete workloads are submitted, have to be
-placed, and are cancelled; other YAML has to be valid. Python runs as a script.
+placed, and are cancelled; other YAML has to be valid. Python runs as a script. `text` is what the last command printed.
 
-`dovetail` commands share one process with loaded modules (`warm_shell`), servers run as threads of the test.
+`dovetail` commands share one process with loaded modules (`warm_shell`), servers run as threads of the test. Programs
+for clusters of Kubernetes are processes until the page ends, as are the engines that a page needs (`engines`).
 """
 
 import json
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from tests.e2e.docs.comparing import matches
 from tests.e2e.docs.documents import check_document, is_work
-from tests.e2e.docs.page import COMMANDS, Block, Command, commands_of
+from tests.e2e.docs.engines import Engine
+from tests.e2e.docs.page import COMMANDS, OUTPUT, Block, Command, commands_of
 from tests.e2e.warm_shell import run_warm
 from tests.patience import wait_for
+from tests.servers.daemon import Daemon
 from tests.unit.api.server import serving
 
 from dovetail.client import Client
@@ -33,7 +37,7 @@ from dovetail.control.settings import load_settings
 ROOT = Path(__file__).parents[3]
 COLUMNS = "80"
 TIMEOUT_S = 60.0
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 #: Commands that change nothing: asked again until the answer is the one on the page, because work takes its time.
 QUESTIONS = (
     "capacity", "describe", "events", "explain", "fragmentation", "get", "history", "logs", "plan", "queue", "queues",
@@ -44,30 +48,30 @@ NOUNS = ("affinity", "backend", "distance", "nodes", "policy", "reserve", "topol
 VERBS = (
     "add", "attach", "avoid", "clear", "create", "delete", "detach", "import", "register", "release", "remove", "set",
 )  # fmt: skip
+#: The same of commands of other systems.
+OTHERS_QUESTIONS = (["docker", "ps"], ["kubectl", "get"], ["kubectl", "logs"], ["curl"], ["squeue"])
 #: Shell lines that only prepare a terminal.
-DONE_ALREADY = ("source .venv/bin/activate",)
+DONE_ALREADY = ("source .venv/bin/activate", "pip install dovetail-scheduler")
+#: Programs that go on until they are stopped.
+PROGRAMS = (["dovetail", "kubernetes", "scheduler"], ["dovetail", "kubernetes", "extender"])
 _SHELL_SIGNS = re.compile(r"[|<>;&`]|\$\(|\n")
 
 
 class PageRunner:
-    """Use it as a context manager: the end stops the page's servers. `hooks` do what blocks with `hook` ask for;
-    `places` are names of the page (files, images) that the test has elsewhere."""
+    """Use it as a context manager: the end stops the page's servers. `url`: a server that runs already."""
 
     def __init__(
-        self,
-        folder: Path,
-        hooks: Mapping[str, Callable[[], None]] = {},
-        places: Mapping[str, str] = {},
-        patience_s: float = PATIENCE_S,
+        self, folder: Path, engine: Engine | None = None, url: str | None = None, patience_s: float = PATIENCE_S
     ) -> None:
-        self._hooks, self._places, self._patience_s = hooks, places, patience_s
+        self._engine, self._patience_s = engine or Engine(), patience_s
         self.work = folder / "work"
         self.work.mkdir()
         for name in ("examples", "deploy"):
             (self.work / name).symlink_to(ROOT / name)
         self._data = folder
         self._servers = 0
-        self._url: str | None = None
+        self._url = url
+        self._last: subprocess.CompletedProcess[str] | None = None
         self._ends = ExitStack()
 
     def __enter__(self) -> "PageRunner":
@@ -80,16 +84,17 @@ class PageRunner:
         if block.not_run is not None:
             return
         if "hook" in block.told:
-            self._hooks[block.told["hook"]]()
+            self._engine.hooks[block.told["hook"]]()
             return
-        for written, here in self._places.items():
-            block.text = block.text.replace(written, here)
-        if block.language in COMMANDS:
-            self._commands(block)
-        elif block.file_name is not None:
+        block = replace(block, text=self._engine.here(block.text))
+        if block.file_name is not None:
             file = self.work / block.file_name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(block.text)
+        elif block.language in COMMANDS:
+            self._commands(block)
+        elif block.language == OUTPUT:
+            self._compare(block)
         elif block.language == "yaml":
             self._yaml(block)
         elif block.language == "json":
@@ -99,6 +104,12 @@ class PageRunner:
         elif block.language == "python":
             done = self._process([sys.executable, "-c", block.text])
             assert done.returncode == 0, f"{block.where}: {done.stderr}"
+
+    def _compare(self, block: Block) -> None:
+        assert self._last is not None, f"{block.where}: output without a command before it"
+        printed = f"{self._last.stdout}{self._last.stderr}"
+        same = _shows(self._last, block.text.splitlines())
+        assert same, f"{block.where}: not what the last command printed\n--- page\n{block.text}\n--- printed\n{printed}"
 
     @property
     def url(self) -> str:
@@ -127,11 +138,27 @@ class PageRunner:
             assert words[2:3] in ([], ["--config"], ["-c"]), f"{where}: only --config FILE is known to the runner"
             self._serve(self.work / words[3] if words[3:] else None)
             return
-        done = self._until_agreed(words, command, status)
+        if words[:3] in PROGRAMS:
+            self._start(words)
+            return
+        done = self._last = self._until_agreed(words, command, status)
         printed = f"{done.stdout}{done.stderr}"
         assert done.returncode == status, f"{where}: exit {done.returncode}, not {status}: {command.words}\n{printed}"
         expected = "\n".join(command.shown or [])
         assert _shows(done, command.shown), f"{where}: {command.words}\n--- page\n{expected}\n--- printed\n{printed}"
+
+    def _start(self, words: list[str]) -> None:
+        """It goes on until the page ends."""
+        command = [sys.executable, "-m", *words]
+        program = Daemon(words[2], command, self.work, self._environment())
+        port = int(words[words.index("--port") + 1]) if "--port" in words else None
+        program.start(ready=lambda: port is None or _listens(port))
+
+        def end() -> None:
+            assert program.alive, f"{' '.join(words)} ended by itself: {program.log_tail}"
+            program.stop()
+
+        self._ends.callback(end)
 
     def _until_agreed(self, words: list[str], command: Command, status: int) -> "subprocess.CompletedProcess[str]":
         """What the command printed at last. A question is asked again for a while if the answer is another one."""
@@ -155,7 +182,7 @@ class PageRunner:
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOVETAIL_", "SCHEDULING_"))}
         path = f"{Path(sys.executable).parent}:{kept['PATH']}"
-        return kept | {"COLUMNS": COLUMNS, "DOVETAIL_URL": self.url, "PATH": path}
+        return kept | {"COLUMNS": COLUMNS, "DOVETAIL_URL": self.url, "PATH": path} | self._engine.environment
 
     def _yaml(self, block: Block) -> None:
         check_document(block.text, block.where)
@@ -170,7 +197,14 @@ class PageRunner:
             wait_for(lambda: all(client.workload(one)["finished_at"] for one in numbers), f"{block.where} is cancelled")
 
 
+def _listens(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port)):
+        return True
+
+
 def _asks(words: list[str]) -> bool:
+    if any(words[: len(one)] == one for one in OTHERS_QUESTIONS):
+        return True
     program, noun, *rest = [*words, ""]
     return program == "dovetail" and (noun in QUESTIONS or (noun in NOUNS and rest[0] not in VERBS))
 

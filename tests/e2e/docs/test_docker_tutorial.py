@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.e2e.docs.engines import Engine
 from tests.e2e.docs.page import read_page
 from tests.e2e.docs.runner import ROOT, PageRunner
 from tests.patience import PATIENCE_S, wait_for
@@ -88,7 +89,8 @@ def test_the_page_can_be_followed_literally(tmp_path: Path, engines: tuple[Docke
         "busybox:1.36": IMAGE,
         "busybox:1.63": "busybox:lokal",
     }
-    with ExitStack() as ends, PageRunner(tmp_path, hooks, places, PATIENCE_S) as runner:
+    engine = Engine(places, hooks=hooks)
+    with ExitStack() as ends, PageRunner(tmp_path, engine, patience_s=PATIENCE_S) as runner:
         ends.callback(slow.end)
         ends.callback(reconnect, b)
         for block in read_page(PAGE, str(PAGE.relative_to(ROOT))):

@@ -1,18 +1,27 @@
 """Every block of README and the pages of `docs` is run in order against a real server; what they show is printed."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
+from tests.e2e.docs.engines import ENGINES, Engine
 from tests.e2e.docs.page import read_page
 from tests.e2e.docs.runner import ROOT, PageRunner
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("pages")]
+pytestmark = pytest.mark.needs_server
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_can_be_followed_literally(page: Path, tmp_path: Path) -> None:
-    with PageRunner(tmp_path) as runner:
+def on_its_worker(page: Path) -> ParameterSet:
+    group = page.stem if page.stem in ENGINES else "pages"
+    return pytest.param(page, id=str(page.relative_to(ROOT).with_suffix("")), marks=pytest.mark.xdist_group(group))
+
+
+@pytest.mark.parametrize("page", [on_its_worker(page) for page in PAGES])
+def test_a_page_can_be_followed_literally(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    started = ENGINES[page.stem](request, tmp_path) if page.stem in ENGINES else nullcontext(Engine())
+    with started as engine, PageRunner(tmp_path, engine) as runner:
         for block in read_page(page, str(page.relative_to(ROOT))):
             runner.run(block)

@@ -91,6 +91,7 @@ def test_a_backend_that_hangs_is_given_up_on(url: str, running: Client, monkeypa
 def test_what_is_not_there_is_not_found(url: str, running: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     problem_in(asked(url, "nobody"), 404)
     assert "has no replica 7" in problem_in(asked(url, replica=7), 404)["detail"]
+    assert problem_in(asked(url, attempt=7), 404)["detail"] == "task 0 has no attempt 7; the latest is 1"
     answering(monkeypatch, failing(KeyError("1.0.1")))
     assert problem_in(asked(url), 404)["detail"] == "task 1.0 has no logs: they were removed or never written"
     running.submit({**WORK, "name": "waits", "resources": {"cpu": 1000}})

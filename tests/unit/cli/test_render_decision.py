@@ -50,6 +50,17 @@ def test_the_score_table_has_weights_in_its_header_and_marks_the_chosen_row() ->
     assert marked[0].endswith("70.00")
 
 
+def test_a_score_that_gave_no_node_anything_is_only_named() -> None:
+    best = [candidate(f"n-{i}", 90.0 - i, {"affinity": 0.5, "network_proximity": 0.0}) for i in range(3)]
+    weights = {"affinity": 1.0, "network_proximity": 10.0}
+    text = drawn(score_table(explanation(weights=weights, best=best), "n-0"))
+    assert text.splitlines()[-1] == "0 on all of them: network proximity"
+    assert "x 10" not in text
+    assert "x 10" in drawn(score_table(explanation(weights=weights, best=best), "n-0", wide=True))
+    nothing = [candidate("n-0", 0.0, {"affinity": 0.0})]
+    assert "x 1" in drawn(score_table(explanation(weights={"affinity": 1.0}, best=nothing), "n-0"))
+
+
 def test_the_chosen_node_is_shown_even_when_it_is_not_among_the_best() -> None:
     best = [candidate(f"n-{i}", 90.0 - i, {"affinity": 0.5}) for i in range(20)]
     text = drawn(score_table(explanation(weights={"affinity": 1.0}, best=best), "n-17", most=3))

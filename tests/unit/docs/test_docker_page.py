@@ -15,7 +15,7 @@ from dovetail.model.text.quantity import format_duration
 from dovetail.model.workloads.reading import read_workloads
 
 PAGE = (Path(__file__).parents[3] / "docs" / "docker.md").read_text()
-SETTINGS, WORK, PROFILE = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+_, SETTINGS, WORK, PROFILE = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
 def docker_settings() -> DockerSettings:

@@ -22,8 +22,9 @@ def test_the_settings_and_the_workload_are_accepted() -> None:
     entry = yaml.safe_load(EXAMPLES[0])["backends"]["cluster"]
     assert entry.pop("kind") == "kubernetes"
     KubernetesSettings.model_validate(entry)
-    (workload,) = read_workloads(EXAMPLES[1], "kubernetes.md")
-    assert workload.run.image is not None
+    for example in EXAMPLES[1:3]:
+        (workload,) = read_workloads(example, "kubernetes.md")
+        assert workload.run.image is not None
 
 
 def test_every_setting_stands_in_the_table() -> None:
@@ -38,7 +39,7 @@ def test_names_that_it_mentions_are_those_of_the_code() -> None:
 
 def test_the_settings_of_the_scheduler_are_accepted_and_place_by_the_profile_they_name() -> None:
     section = PAGE.partition("## As a scheduler")[2].partition("\n## ")[0]
-    example, label, annotations = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    _, example, label, annotations = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
     assert gang_in(yaml.safe_load(label)["metadata"]["labels"]) == "training"
     asked = asked_in(own_of(yaml.safe_load(annotations)["metadata"]["annotations"]))
     assert (asked.gang, asked.gang_min, len(asked.wants), asked.traffic) == ("training", 8, 2, (("db", 4000),))

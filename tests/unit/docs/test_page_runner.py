@@ -6,6 +6,7 @@ import pytest
 from tests.e2e.docs.comparing import matches
 from tests.e2e.docs.documents import check_document, is_work
 from tests.e2e.docs.page import BadPage, Block, commands_of, read_page
+from tests.e2e.docs.runner import PageRunner
 
 
 def blocks(folder: Path, text: str) -> list[Block]:
@@ -21,8 +22,12 @@ def test_a_console_block_is_its_commands_each_with_the_output_below_it(tmp_path:
 
 
 def test_every_line_of_a_sh_block_is_a_command_and_a_here_document_is_part_of_its_own(tmp_path: Path) -> None:
-    (block,) = blocks(tmp_path, "```sh\n# first\ncat > f <<EOF\na\nEOF\ndovetail get \\\n  x\n```\n")
-    assert [one.words for one in commands_of(block)] == ["cat > f <<EOF\na\nEOF", "dovetail get \\\n  x"]
+    (block,) = blocks(tmp_path, "```sh\n# first\ncat > f <<EOF\na\nEOF\ndovetail get \\\n  x\nls |\n  wc\n```\n")
+    assert [one.words for one in commands_of(block)] == [
+        "cat > f <<EOF\na\nEOF",
+        "dovetail get \\\n  x",
+        "ls |\n  wc",
+    ]
 
 
 def test_comments_before_a_block_direct_it_and_a_setup_is_a_block_of_its_own(tmp_path: Path) -> None:
@@ -36,6 +41,8 @@ def test_a_block_whose_first_line_is_a_file_name_is_that_file(tmp_path: Path) ->
     named, plain = blocks(tmp_path, "```yaml\n# jobs/a.yaml\nname: a\n```\n```yaml\n# a comment\nname: a\n```\n")
     assert named.file_name == "jobs/a.yaml"
     assert plain.file_name is None
+    (script,) = blocks(tmp_path, "<!-- file: job.sh -->\n```sh\n#!/bin/bash\ntrue\n```\n")
+    assert script.file_name == "job.sh"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +59,17 @@ def test_a_block_that_nobody_would_run_is_an_error(tmp_path: Path, text: str, co
         blocks(tmp_path, text)
 
 
+def test_a_text_block_is_what_the_last_command_printed(tmp_path: Path) -> None:
+    first, same, other = blocks(tmp_path, "```sh\necho hi\n```\n```text\nhi\n```\n```text\nho\n```\n")
+    with PageRunner(tmp_path, url="http://nobody.asks.it") as runner:
+        with pytest.raises(AssertionError, match="output without a command before it"):
+            runner.run(same)
+        runner.run(first)
+        runner.run(same)
+        with pytest.raises(AssertionError, match="not what the last command printed"):
+            runner.run(other)
+
+
 def test_output_without_its_command_is_an_error(tmp_path: Path) -> None:
     (block,) = blocks(tmp_path, "```console\nNAME\n```\n")
     with pytest.raises(BadPage, match="begins with"):
@@ -63,6 +81,7 @@ def test_output_without_its_command_is_an_error(tmp_path: Path) -> None:
     [
         ("a  1m04s", "a 175ms"),
         ("ended (11:51)", "ended (23:02)"),
+        ("ended (23:02)", "ended (2026-11-17 00:18)"),
         ("at 2026-12-01T08:00:00Z", "at 2031-01-01T10:30:00Z"),
         ("first …\nlast", "first line\nand more\nlast"),
         ("one sentence that is wrapped", "one sentence\nthat is wrapped"),

@@ -1,14 +1,19 @@
 """The reference pages: written from the models, complete, and with examples that are read."""
 
+import pkgutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from pydantic import BaseModel
 from tools import reference
 
+from dovetail.backends.registry import KINDS
+from dovetail.control.subsystems.registry import BUILT_IN
 from dovetail.model.workloads.reading import read_workloads
 from dovetail.model.workloads.workload import Workload
+from dovetail.placement.registry import FILTERS, SCORES
 
 ROOT = Path(__file__).parents[3]
 #: Terms of node affinity with fewer fields than the one that is described.
@@ -21,6 +26,24 @@ SECTIONS = reference.sections()
 )
 def test_a_page_is_as_the_models_are(name: str, text: str) -> None:
     assert (ROOT / "docs" / "reference" / name).read_text() == text, "run: make docs"
+
+
+@pytest.mark.parametrize("model", reference.SETTINGS_PAGES.values(), ids=lambda model: model.__name__)
+def test_every_setting_has_a_sentence_that_says_what_it_means(model: type[BaseModel]) -> None:
+    schema = model.model_json_schema()
+    names = [model.__name__, *(name for name, one in schema.get("$defs", {}).items() if "properties" in one)]
+    for kind in map(reference.model_class, names):
+        for field in kind.model_fields:
+            meaning = reference.meaning(kind, field)
+            assert meaning.endswith((".", "…")), f"{kind.__name__}.{field}: write what it means below it"
+
+
+def test_the_page_has_the_settings_of_every_backend_of_every_subsystem_and_of_every_plugin() -> None:
+    subsystems = [pkgutil.resolve_name(one.settings) for name, one in BUILT_IN.items() if name != "hooks"]
+    plugins = [plugin.Settings for plugin in (*FILTERS.values(), *SCORES.values())]
+    described = set(reference.SETTINGS_PAGES.values())
+    for model in (*(kind.settings for kind in KINDS.values()), *subsystems, *plugins):
+        assert not model.model_fields or model in described, f"{model.__name__}: add it to SETTINGS_PAGES"
 
 
 def test_every_model_and_field_of_a_workload_is_described_and_no_other() -> None:

@@ -69,7 +69,8 @@ def test_live_work_is_waited_for_and_a_name_that_nobody_has_is_refused() -> None
     engine.handle(Submitted(7, work("a")), 0.0)
     after, unmet = resolve(engine._state, work("b", "a", "ghost"), {}, {}, 1.0)
     assert after == ((7, Condition.SUCCEEDED),)
-    assert [(one.index, one.message) for one in unmet] == [(1, "no workload 'ghost' in namespace 'default'")]
+    words = "no workload 'ghost' in namespace 'default'; submit it before, or in the same file"
+    assert [(one.index, one.message) for one in unmet] == [(1, words)]
 
 
 def test_who_comes_along_is_meant_before_who_is_there() -> None:

@@ -34,8 +34,11 @@ class Tls(Strict):
     """PEM files. `ca` signed the host's certificate; `cert` and `key` authenticate this client."""
 
     ca: Text
+    """The CA that signed the host's certificate, a PEM file."""
     cert: Text | None = None
+    """Our own certificate, a PEM file."""
     key: Text | None = None
+    """The key of our certificate, a PEM file."""
 
     @model_validator(mode="after")
     def _check_certificate(self) -> Self:
@@ -48,9 +51,13 @@ class Ssh(Strict):
     """How `ssh` is called. Its user's configuration applies to what is not set here."""
 
     identity: Text | None = None
+    """The private key; by default what ssh is configured to use."""
     known_hosts: Text | None = None
+    """The known hosts; by default ssh's own."""
     program: Text = "ssh"
+    """The program that connects."""
     options: Annotated[list[Text], Field(max_length=100)] = []
+    """More options of ssh."""
     command: Annotated[list[Text], Field(min_length=1, max_length=100)] = ["docker", "system", "dial-stdio"]
     """The command on the host that connects its standard input and output to the engine."""
 
@@ -59,24 +66,34 @@ class HostCapacityOverride(Strict):
     """What the node offers instead of what its engine reports. The default of disk is 0."""
 
     cpu: Cores | None = None
+    """Cores offered; by default all."""
     memory: Bytes | None = None
+    """Memory offered; by default all."""
     disk: Bytes = 0
+    """Disk offered."""
     slots: Count | None = None
+    """The most tasks at the same time; by default 110."""
 
 
 class HostSettings(Strict):
     name: NodeName
+    """The node's name."""
     url: Annotated[str, Field(min_length=1, max_length=500)]
+    """The engine: `unix://` and a path, `tcp://host:port`, or `ssh://user@host:port`."""
     tls: Tls | None = None
+    """Certificates, for `tcp://`."""
     ssh: Ssh = Ssh()
+    """How ssh is called, for `ssh://`."""
     labels: Labels = {}
     """Added to the engine's `arch`, `os` and `hostname`, which they override."""
     taints: Annotated[list[Taint], Field(max_length=100)] = []
+    """Taints of the node."""
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = []
     """Its GPUs, in the order in which the host numbers them. With `uuids`, containers get GPUs by UUID."""
     capacity: HostCapacityOverride = HostCapacityOverride()
+    """What the node offers instead of what its engine reports."""
     network: Text | None = None
-    """The network of containers on this host; default: that of the backend."""
+    """The network of containers on this host; by default that of the backend."""
 
     @model_validator(mode="after")
     def _check_url(self) -> Self:
@@ -110,7 +127,9 @@ class Registry(Strict):
     """The login for an image registry."""
 
     username: Annotated[str, Field(min_length=1, max_length=500)]
+    """The user."""
     password: SecretStr
+    """The password or token; it is never shown."""
 
 
 def _as_list(hosts: object) -> object:
@@ -146,33 +165,36 @@ class DockerSettings(Priced):
         BeforeValidator(_as_list),
         AfterValidator(_check_hosts),
     ]
-    """A list, or a mapping by name: `hosts: {a: {url: "unix:///var/run/docker.sock"}}`."""
+    """The Docker engines, each a node: a list, or a mapping by name: `hosts: {a: {url: "unix:///var/run/docker.sock"}}`."""
     cluster: ClusterName | None = None
-    """Marks containers as ours if several control planes share a host; default: a random name that is kept."""
+    """Marks containers as ours if several control planes share a host; by default a random name that is kept."""
     pull: Literal["missing", "always", "never"] = "missing"
     """When an image is pulled: if the host lacks it, before every start, or never."""
     registries: Annotated[dict[Annotated[str, AfterValidator(_check_registry)], Registry], Field(max_length=100)] = {}
-    """By host name as in image names: `registry.example.com:5000`; `docker.io` for images without one."""
+    """Logins, by host name as in image names: `registry.example.com:5000`; `docker.io` for images without one."""
     network: Text = "bridge"
+    """The Docker network of containers."""
     allow_paths: AllowedFolders = []
-    """Folders of the hosts that workloads may mount, with all below them; default: only named volumes."""
+    """Folders of the hosts that workloads may mount, with all below them; by default only named volumes."""
     user: Text | None = None
-    """The user of commands, such as `1000:1000`; default: the image's."""
+    """The user of commands, such as `1000:1000`; by default the image's."""
     grace_s: Duration = 10.0
     """From the stop signal to the kill, for workloads without `disruption.grace`."""
     log_driver: Literal["json-file", "local"] = "json-file"
+    """Where the engine keeps the output of containers."""
     log_size: Annotated[Bytes, Field(ge=1)] | None = None
-    """How much of a container's output is kept at least; default: as the host is configured."""
+    """How much of a container's output is kept at least; by default as the host is configured."""
     look_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
-    """How often the containers of a host are polled, besides its events."""
+    """How often the containers of a host are listed, besides its events."""
     observe_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
+    """How often the use of a host is measured."""
     answer_within_s: Annotated[Duration, Field(ge=0.1)] = 10.0
     """A host that takes longer to answer a ping is offline."""
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 8
     """How many containers are started or stopped at once on a host."""
     report_images: Annotated[Count, Field(le=10_000)] = 200
-    """How many of a host's newest images become labels, for the score image_locality."""
+    """How many of a host's newest images become labels, for the score `image_locality`."""
     keep_containers: Count = 1000
-    """The most ended containers to keep on a host, for their output …"""
+    """The most ended containers to keep on a host, for their output."""
     keep_for_s: Duration = 2 * 86400.0
-    """… and for how long. Those that ended in the last ten minutes always stay."""
+    """How long ended containers are kept. Those of the last ten minutes always stay."""

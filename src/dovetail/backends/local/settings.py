@@ -26,30 +26,36 @@ class CapacityOverride(Strict):
     """What the node offers instead of the measured capacity. A missing field is measured."""
 
     cpu: Cores | None = None
+    """Cores offered."""
     memory: Bytes | None = None
+    """Memory offered."""
     disk: Bytes | None = None
+    """Disk offered."""
     slots: Count | None = None
+    """The most tasks at the same time."""
 
 
 class LocalSettings(Priced):
     folder: Annotated[str, Field(min_length=1, max_length=3000)] | None = None
-    """The folder for run folders; default: a folder of the control plane."""
+    """The folder for run folders, with the output of tasks; by default one below `data`."""
     node: NodeName | None = None
-    """The node's name; default: the host's name."""
+    """The node's name; by default the host's name."""
     labels: Labels = {}
     """Added to the measured `arch`, `os` and `hostname`, which they override."""
     capacity: CapacityOverride = CapacityOverride()
+    """What the node offers instead of what was measured."""
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = []
     """Its GPUs, in the order in which programs number them. A task sees only its own."""
     grace_s: Duration = 10.0
     """From SIGTERM to SIGKILL, for workloads without `disruption.grace`."""
     observe_interval_s: Annotated[Duration, Field(ge=0.1)] = 10.0
+    """How often the use of the machine is measured."""
     keep_runs: Count = 10_000
-    """The most finished run folders to keep …"""
+    """The most ended run folders to keep."""
     keep_for_s: Duration = 7 * 86400.0
-    """… and for how long. Folders of runs that ended in the last ten minutes always stay."""
+    """How long ended run folders are kept. Those of the last ten minutes always stay."""
     limits: Literal["auto", "rlimit"] = "auto"
-    """auto: cgroups where they can be written, rlimits otherwise."""
+    """`auto`: cgroups where they can be written, rlimits otherwise. `rlimit`: rlimits only."""
     cgroup_parent: Annotated[str, AfterValidator(_check_cgroup_parent)] = "dovetail"
     """The cgroup, from the root of the hierarchy, below which each attempt gets its own."""
 

@@ -29,11 +29,17 @@ class NodeGroup(Strict):
     """`count` equal nodes called `prefix-1`, `prefix-2`, … (numbers padded so that names sort)."""
 
     prefix: Prefix = "sim"
+    """The names begin with it: `sim-1`, `sim-2`, …"""
     count: Positive
+    """How many nodes."""
     capacity: Capacity = Capacity(cpu=16, memory=64 * 2**30, disk=500 * 2**30)
+    """What each node has."""
     labels: Labels = {}
+    """Labels of each node."""
     taints: list[Taint] = Field(default=[], max_length=100)
+    """Taints of each node."""
     gpus: list[Gpus] = Field(default=[], max_length=MAX_DEVICES)
+    """GPUs of each node, one by one (`docs/gpus.md`)."""
 
     @model_validator(mode="after")
     def _check_gpus(self) -> Self:
@@ -48,20 +54,35 @@ class LeafSpine(Strict):
     """
 
     prefix: Prefix = "sim"
+    """The names begin with it: `sim-s1-l1-n1`."""
     spines: Positive = 5
+    """How many spine switches."""
     leaves_per_spine: Positive = 5
+    """Leaf switches under each spine."""
     nodes_per_leaf: Positive = 40
+    """Nodes under each leaf."""
     racks_per_leaf: Positive = 1
+    """Racks that the nodes of a leaf are divided among."""
     gpus_per_node: Annotated[Count, Field(le=MAX_DEVICES)] = 8
-    gpus: list[Gpus] = Field(default=[], max_length=MAX_DEVICES, description="of each node, instead of gpus_per_node")
+    """GPUs of each node, of unknown model."""
+    gpus: list[Gpus] = Field(default=[], max_length=MAX_DEVICES)
+    """GPUs of each node, one by one, instead of `gpus_per_node`."""
     cpu: Cores = 128
+    """Cores of each node."""
     memory: Bytes = 2**40
+    """Memory of each node."""
     disk: Bytes = 8 * 2**40
+    """Disk of each node."""
     slots: Count = DEFAULT_NODE_SLOTS
+    """The most tasks on each node."""
     region: Annotated[str, Field(min_length=1, max_length=100)] = "sim-1"
+    """The label `topology.kubernetes.io/region` of all nodes."""
     zones: Positive = 1
+    """Zones that the spines are divided among."""
     labels: Labels = {}
+    """More labels of each node."""
     taints: list[Taint] = Field(default=[], max_length=100)
+    """Taints of each node."""
 
     @property
     def nodes(self) -> int:
@@ -88,25 +109,32 @@ class LeafSpine(Strict):
 
 
 class RunTime(Strict):
-    """Lognormal: half of the attempts take less than `median`; two thirds lie within a factor e^sigma of it."""
+    """How long an attempt runs: lognormal."""
 
     median: Duration = 60.0
+    """Half of the attempts take less."""
     sigma: Annotated[float, Field(ge=0, le=5, allow_inf_nan=False)] = 0.5
+    """The spread: two thirds of the attempts lie within a factor e^sigma of the median."""
 
 
 class NodeFailureSettings(Strict):
-    """Each node fails after a random time of this mean, loses its tasks, and is back after `repair_time`."""
+    """Nodes that fail at random times, and come back."""
 
     mean_time_between: Annotated[Duration, Field(ge=1)]
+    """The mean time until a node fails and loses its tasks."""
     repair_time: Annotated[Duration, Field(ge=1)] = 600.0
+    """How long until it is back."""
 
 
 class Observation(Strict):
     """The measured use of each node, at this interval: its tasks' requests times a random share."""
 
     every: Annotated[Duration, Field(ge=1)] = 15.0
+    """How often the use of nodes is reported."""
     least_share: Share = 0.3
+    """The least that a task uses of its request, 0 to 1."""
     most_share: Share = 0.9
+    """The most that a task uses of its request, 0 to 1."""
 
     @model_validator(mode="after")
     def _check_shares(self) -> Self:
@@ -118,22 +146,31 @@ class Observation(Strict):
 class RehearsalSettings(Strict):
     """The fate of attempts. A workload's `run.simulate` overrides it."""
 
-    run_time: RunTime | None = Field(default=RunTime(), description="null: the same as forever")
-    forever: bool = Field(default=False, description="attempts run until they are stopped")
+    run_time: RunTime | None = RunTime()
+    """How long attempts run; `null` is the same as `forever`."""
+    forever: bool = False
+    """Attempts run until they are stopped."""
     bind_delay: Duration = 0.0
+    """How long a bind takes to be answered."""
     start_delay: Duration = 0.0
-    failure_rate: Share = Field(default=0.0, description="share of attempts that exit with 1")
+    """How long a task takes to start."""
+    failure_rate: Share = 0.0
+    """The share of attempts that end with exit code 1, 0 to 1."""
 
 
 class SimulatedSettings(RehearsalSettings, Priced):
     groups: list[NodeGroup] = Field(default=[], max_length=1000)
+    """Groups of equal nodes."""
     leaf_spine: LeafSpine | None = None
+    """A GPU cluster with leaf and spine switches."""
     seed: int = 0
+    """Start of the random numbers."""
     node_failures: NodeFailureSettings | None = None
+    """Nodes that fail now and then; left out: none."""
     observe: Observation | None = None
-    speed: Annotated[
-        float, Field(gt=0, le=MAX_SPEED, allow_inf_nan=False, description="virtual seconds per real second")
-    ] = 1.0
+    """Reports measured use; left out: none."""
+    speed: Annotated[float, Field(gt=0, le=MAX_SPEED, allow_inf_nan=False)] = 1.0
+    """Virtual seconds in one real second."""
 
     @model_validator(mode="after")
     def _check_nodes(self) -> Self:

@@ -15,20 +15,21 @@ Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$", max_leng
 
 class SlurmSettings(Priced):
     url: Annotated[str, Field(pattern=r"^(unix:/.+|https?://.+)$", max_length=3000)] | None = None
-    """slurmrestd: `unix:/run/slurmrestd.sock` or `https://head:6820`. Default: Slurm's commands are used."""
+    """slurmrestd: `unix:/run/slurmrestd.sock` or `https://head:6820`. Left out: Slurm's commands are used."""
     api_version: Annotated[str, Field(pattern=r"^v0\.0\.\d\d$")] = "v0.0.38"
+    """The version of slurmrestd's API."""
     user: Word | None = None
     """The user of the token; jobs run as this user."""
     token: SecretStr | None = None
-    """For slurmrestd over TCP: a token that does not expire soon …"""
+    """For slurmrestd over TCP: a token that does not expire soon."""
     token_file: Text | None = None
-    """… or a file with the output of `scontrol token`. It is read again when it changes."""
+    """A file with the output of `scontrol token`, instead of `token`. It is read again when it changes."""
     conf: Text | None = None
-    """slurm.conf for Slurm's commands; default: where they look for it."""
+    """slurm.conf for Slurm's commands; by default where they look for it."""
     folder: Text | None = None
-    """The folder for run folders. Nodes must see it under the same path. Default: the backend's own folder."""
+    """The folder for run folders, which nodes must see under the same path; by default the backend's own folder."""
     place: Literal["node", "slurm"] = "node"
-    """node: every Slurm node is a node. slurm: every partition is a node, and Slurm chooses the node in it."""
+    """`node`: every Slurm node is a node. `slurm`: every partition is a node, and Slurm chooses the node in it."""
     partitions: Annotated[list[Word], Field(max_length=1000)] = []
     """Only these, in order of preference; all if empty."""
     node_prefix: Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9.-]*)?$", max_length=50)] = ""
@@ -36,7 +37,9 @@ class SlurmSettings(Priced):
     labels: Labels = {}
     """Added to every node."""
     account: Word | None = None
+    """The account of jobs, unless the workload has the label `slurm/account`."""
     qos: Word | None = None
+    """The QOS of jobs, unless the workload has the label `slurm/qos`."""
     reservation: Word | None = None
     """Jobs run in this Slurm reservation. Nodes in other active reservations are not used."""
     env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = {
@@ -48,9 +51,9 @@ class SlurmSettings(Priced):
     array_within_s: Annotated[Duration, Field(le=10)] = 0.1
     """Replicas of one workload that are bound to the same place within this time become one array; 0: no arrays."""
     jobs_interval_s: Annotated[Duration, Field(ge=0.05)] = 2.0
-    """How often jobs are polled …"""
+    """How often jobs are polled."""
     nodes_interval_s: Annotated[Duration, Field(ge=0.05)] = 10.0
-    """… and nodes."""
+    """How often nodes are polled."""
     start_within_s: Annotated[Duration, Field(gt=0)] | None = 600.0
     """A job that is pending longer on the chosen node is cancelled and placed elsewhere. Not with `place: slurm`."""
     notice_s: Annotated[Duration, Field(ge=0.1)] = 10.0
@@ -58,9 +61,9 @@ class SlurmSettings(Priced):
     grace_s: Duration = 10.0
     """From SIGTERM to SIGKILL if the job's script ends the command; if Slurm ends it, KillWait counts."""
     keep_runs: Count = 10_000
-    """The most ended run folders to keep …"""
+    """The most ended run folders to keep."""
     keep_for_s: Duration = 7 * 86400.0
-    """… and for how long."""
+    """How long ended run folders are kept."""
 
     @model_validator(mode="after")
     def _check_token(self) -> Self:

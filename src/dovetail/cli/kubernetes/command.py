@@ -11,6 +11,7 @@ from dovetail.cli.terminal.default_action import plain_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.screen import status_line
+from dovetail.model.text.listing import count
 
 if TYPE_CHECKING:
     from dovetail.kubernetes.checking.check import AgreementCount, CheckReport
@@ -50,7 +51,7 @@ def check_file(
                     unlike.append(found)
                     if not as_json:
                         click.echo(str(found))
-                tell(f"{report.scenarios} scenarios, {len(unlike)} disagreements")
+                tell(f"{count(report.scenarios, 'scenario')}, {count(len(unlike), 'disagreement')}")
     except OSError as error:
         raise Failure(f"{file}: cannot be read: {error.strerror or error}", ExitCode.USAGE) from None
     except BadScenario as error:
@@ -71,7 +72,7 @@ def _summary(report: "CheckReport") -> str:
     victims = f"the same victims in {report.same_victims}"
     return "\n".join(
         [
-            f"{report.scenarios} scenarios",
+            count(report.scenarios, "scenario"),
             "",
             *lines,
             "",

@@ -21,7 +21,7 @@ command = default_group("Which nodes services should be on, and which not; `affi
 
 
 Service = Annotated[str, Argument(metavar="SERVICE", callback=check_name, help="The service.")]
-Nodes = Annotated[list[str], Argument(metavar="NODE...", help="Names of nodes.")]
+Nodes = Annotated[list[str], Argument(metavar="NODE", help="Names of nodes.")]
 
 
 @command.action("list")

@@ -38,6 +38,8 @@ def check(
     if (expression is None) == (file is None):
         raise Failure("give an expression, or a file with -f", ExitCode.USAGE)
     asked = expression if file is None else _read(file)
+    if isinstance(asked, str) and not asked.strip():
+        raise Failure(f"{file or 'the expression'} is empty; write one such as node.free.cpu > 2", ExitCode.USAGE)
     with connect(url) as client:
         most = None if output is Format.TABLE else ALL_NODES
         found = client.check_constraint(asked or "", namespace=namespace, most_failing=most)

@@ -9,8 +9,8 @@ import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
-from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.files import COMMAND_LINE, field_path, located, read_all
+from dovetail.cli.terminal.failure import COMMAND_LINE, ExitCode, Failure
+from dovetail.cli.terminal.files import field_path, located, read_all
 from dovetail.cli.terminal.options import By, Note
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Argument, Option

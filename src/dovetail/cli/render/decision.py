@@ -8,7 +8,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from dovetail.cli.render.parts.bars import bar, height
-from dovetail.cli.render.parts.table import Header, Listing, TableColumn, and_more, grid, table
+from dovetail.cli.render.parts.table import Header, TableColumn, and_more, grid, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import clock, span, starts_about
 from dovetail.model.text.listing import count
@@ -103,7 +103,7 @@ def _score_title(explanation: DecisionExplanation) -> str:
 
 def score_table(
     explanation: DecisionExplanation, chosen: str | None = None, most: int = 10, wide: bool = False
-) -> Listing:
+) -> Drawing:
     """The best candidates, and the chosen one wherever it ranks."""
     lines = explanation["best"]
     shown = lines[:most] + [line for line in lines[most:] if line["node"] == chosen]
@@ -112,8 +112,11 @@ def score_table(
 
 def _candidates(
     lines: Sequence[RankedNode], weights: Mapping[str, float | None], marked: str | None, wide: bool
-) -> Listing:
-    """Points are 0 to 1 before weighting; a weight that is not known is left out."""
+) -> Drawing:
+    """Points are 0 to 1 before weighting; a weight that is not known is left out. Scores that gave none of the nodes
+    anything are only named, unless it is wide."""
+    idle = [] if wide else [name for name in weights if not any(line["points"].get(name) for line in lines)]
+    idle = idle if len(idle) < len(weights) else []
 
     def style(line: RankedNode) -> str:
         return "bold" if line["node"] == marked else ""
@@ -121,11 +124,14 @@ def _candidates(
     columns: list[TableColumn[RankedNode]] = [
         TableColumn("", lambda line: Text("▶" if line["node"] == marked else " ", style="green")),
         TableColumn("NODE", lambda line: Text(line["node"], style=style(line)), shrinks=True),
-        *(_score_column(name, weight) for name, weight in weights.items()),
+        *(_score_column(name, weight) for name, weight in weights.items() if name not in idle),
         TableColumn("load", lambda line: None if isnan(line["load"]) else f"{line['load']:.2f}", right=True, wide=True),
         TableColumn("TOTAL", lambda line: Text(f"{line['total']:.2f}", style=style(line)), right=True),
     ]
-    return table(columns, lines, wide)
+    drawn = table(columns, lines, wide)
+    if not idle:
+        return drawn
+    return Stack(drawn, Text(f"0 on all of them: {', '.join(name.replace('_', ' ') for name in idle)}", style="dim"))
 
 
 def _score_column(name: str, weight: float | None) -> TableColumn[RankedNode]:

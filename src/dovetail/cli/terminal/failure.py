@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,6 +16,10 @@ import click
 
 if TYPE_CHECKING:
     from dovetail.client.errors import DovetailError
+
+
+COMMAND_LINE = "command line"  # the source of what was written there instead of in a file
+_PARTS_OF_A_REQUEST = ("request body", "query parameter")
 
 
 class ExitCode(IntEnum):
@@ -83,8 +88,12 @@ def _foreseen(error: Exception) -> tuple[list[str], ExitCode] | None:
 
 
 def told(error: "DovetailError") -> tuple[list[str], ExitCode]:
-    """Why the server refused: its complaints, one line each, or its sentence."""
-    return complaint_lines(error.complaints) or [error.detail], _code(error.status)
+    """Why the server refused: its complaints, one line each, or its sentence. Who typed a command knows of no request
+    and no body: what is wrong there was wrong on the command line."""
+    complaints = [
+        replace(one, source=COMMAND_LINE) if one.source in _PARTS_OF_A_REQUEST else one for one in error.complaints
+    ]
+    return complaint_lines(complaints) or [error.detail], _code(error.status)
 
 
 def complaint_lines(complaints: Sequence[object]) -> list[str]:

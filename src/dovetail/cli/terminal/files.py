@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json")
-COMMAND_LINE = "command line"  # the source of what was written there instead of in a file
 
 Files = Annotated[
     list[str],

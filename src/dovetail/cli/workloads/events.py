@@ -57,6 +57,8 @@ def command(
             return
     page: HistoryPage = {"items": rows, "cursor": more}
     show(page, output, lambda wide: render.events.event_list(rows, time.time(), wide))
+    if kind and not rows and not output.is_data:
+        say(f"no event is of kind {', '.join(kind)}; the column KIND of dovetail events has those there are")
     if more is not None and not output.is_data:
         say(f"these are the newest {len(rows)}; --limit N or --all shows more")
 

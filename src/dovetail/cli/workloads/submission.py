@@ -15,7 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from dovetail.cli.terminal.files import COMMAND_LINE, field_path, located, read_each
+from dovetail.cli.terminal.failure import COMMAND_LINE
+from dovetail.cli.terminal.files import field_path, located, read_each
 from dovetail.cli.terminal.options import login
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from dovetail.cli import render
-from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.files import COMMAND_LINE, SUFFIXES, Files
+from dovetail.cli.terminal.failure import COMMAND_LINE, ExitCode, Failure
+from dovetail.cli.terminal.files import SUFFIXES, Files
 from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.output import Format, Output, say, show
 from dovetail.cli.terminal.parameters import Argument, Option
@@ -106,6 +106,8 @@ def work_to_submit(files: list[str], run: list[str], job: JobOptions, verb: str 
 
 def _one_job(run: list[str], job: JobOptions) -> WorkToSubmit:
     source, named = COMMAND_LINE, run
+    if not run[0]:
+        raise Failure("the program is empty; write what to run, as in: dovetail submit -- echo hi", ExitCode.USAGE)
     if is_script(run[0]):
         script = read_script(run[0], run[1:])
         for warning in script.warnings:
@@ -113,7 +115,8 @@ def _one_job(run: list[str], job: JobOptions) -> WorkToSubmit:
         source, named = str(script.path), [script.path.stem]
         job, run = job.over(script.options), script.command
     fields = job.workload()
-    fields["name"] = fields["name"] or made_up_name(named)
+    if fields["name"] is None:
+        fields["name"] = made_up_name(named)
     fields["run"]["command"] = run
     return described(fields, source)
 

@@ -27,6 +27,7 @@ from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
 from dovetail.model.text.listing import first_of
 from dovetail.model.text.strict import closest
+from dovetail.model.workloads.affinity import HOST
 from dovetail.model.workloads.selection import Taint
 
 MOST_TO_COMPARE = 10_000  # names that are searched for one that was meant
@@ -91,6 +92,8 @@ class NodeService:
     async def fail(self, level: str, name: str, reason: str) -> list[str]:
         """An operator reports that a node or a whole domain failed. Returns the nodes that were lost."""
         lost = self._nodes.in_domain(level, name)
+        if not lost and level == HOST:
+            self.must_exist(name)
         if not lost:
             known = self._nodes.domain_names(level)
             meant = closest(name, known) if len(known) < MOST_TO_COMPARE else ""

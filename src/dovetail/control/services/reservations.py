@@ -33,7 +33,7 @@ class ReservationService:
     def get(self, id_: int) -> ReservationRecord:
         found = self._questions.reservations.get(id_)
         if found is None:
-            raise NotFound(f"no reservation {id_}")
+            raise NotFound(f"no reservation {id_}; dovetail reserve list shows those there are")
         return found
 
     async def release(self, id_: int) -> None:

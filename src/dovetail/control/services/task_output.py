@@ -60,15 +60,17 @@ class TaskOutput:
         tried = (await on_store_thread(self._store.attempts, workload, MOST_ATTEMPTS, 0, replica)).items
         if not tried:
             yet = "" if TaskState(rows[0]["state"]).finished else " yet"
-            raise NotFound(f"task {task} has no logs{yet}: it is {rows[0]['state']}")
+            raise NotFound(f"task {replica} has no logs{yet}: it is {rows[0]['state']}")
         wanted = attempt if attempt is not None else tried[0]["attempt"] - previous
         for row in tried:
             if row["attempt"] == wanted:
                 return OutputSource(task, wanted, row["backend"], row["started_at"], row["ended_at"])
         if previous and attempt is None:
-            raise NotFound(f"task {task} has no attempt before its latest one, which is number {tried[0]['attempt']}")
+            raise NotFound(
+                f"task {replica} has no attempt before its latest one, which is number {tried[0]['attempt']}"
+            )
         known = f"the latest is {tried[0]['attempt']}"
-        raise NotFound(f"task {task} has no attempt {wanted}; {known}")
+        raise NotFound(f"task {replica} has no attempt {wanted}; {known}")
 
     async def read(self, source: OutputSource, offset: int, limit: int) -> LogChunk:
         """Raises NotFound where there is no output, Unavailable where its backend cannot say now."""

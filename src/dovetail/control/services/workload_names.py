@@ -109,7 +109,7 @@ class WorkloadNames:
     async def _by_id(self, match: re.Match[str]) -> NamedWork:
         row = await on_store_thread(self._store.workload, int(match[1]))
         if row is None:
-            raise NotFound(f"no workload {match[1]}")
+            raise NotFound(f"no workload {match[1]}; dovetail get lists those there are")
         return _checked(NamedWork([row], _number(match[2])))
 
     # --- each of these finds candidates, at most one in each namespace -----------------------------------------

@@ -42,9 +42,12 @@ HostName = Annotated[str, Field(pattern=r"^\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$
 
 class Listen(Strict):
     host: Annotated[str, Field(min_length=1, max_length=253)] = "127.0.0.1"
+    """The address that the server listens on. Others can reach it only if it is not the loopback: `0.0.0.0` is every
+    address of this machine. The server has no authentication yet."""
     port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
+    """The TCP port of the API; 0 takes a free one."""
     names: Annotated[list[HostName], Field(max_length=100)] = []
-    """Names under which clients reach it, besides this machine's own: `dovetail.example.org`, or `.example.org` for
+    """Names under which clients reach it, besides this machine's own: `batch.example.org`, or `.example.org` for
     every name below. A request that names another host is refused with 421; addresses always work."""
 
     @property
@@ -55,30 +58,40 @@ class Listen(Strict):
 
 class RequestLimits(Strict):
     max_body: Bytes = 8 * 2**20
+    """The largest body of a request; a larger one is refused with 413."""
     max_batch: Annotated[Count, Field(ge=1)] = 5000
+    """The most workloads in one submission."""
     max_replicas: Annotated[Count, Field(ge=1)] = 10_000
+    """The most replicas of one workload."""
 
 
 class LoopSettings(Strict):
-    """`slice`: how long the engine may decide before other tasks run. `parallel`: commands at a time to one backend. A
-    call without an answer after `call_timeout` is retried; an answer slower than `slow_call` counts as a failure."""
-
     slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.05
+    """How long the engine decides before it hands its decisions over and takes new events."""
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 32
+    """How many commands are sent to one backend at the same time."""
     heartbeat_timeout: Annotated[Duration, Field(ge=1)] = 30.0
+    """A registered node that sends no heartbeat for this long is offline."""
     call_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
+    """A call to a backend without an answer after this time is repeated with the same key."""
     slow_call: Annotated[Duration, Field(ge=0.1, le=3600)] = 15.0
+    """An answer of a backend that takes longer counts as a failure for its circuit breaker."""
 
 
 class Retention(Strict):
     finished: Duration = 7 * 86400.0
+    """How long workloads that have ended are kept, with their tasks and decisions."""
     history: Duration = 7 * 86400.0
+    """How long history entries (`dovetail events`) are kept."""
 
 
 class Logging(Strict):
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least severe messages that are logged."""
     format: Literal["json", "console"] = "json"
+    """`json`: one object a line. `console`: for people."""
     decisions: bool = True
+    """Log every decision, at level `info`."""
 
 
 def _as_topology_file(value: Any) -> Any:
@@ -99,18 +112,31 @@ def _without_hooks(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]
 
 class Settings(Strict):
     data: Annotated[str, Field(min_length=1, max_length=3000)] = "~/.local/share/dovetail"
+    """The folder of the database, of secrets and of run folders; made if it is missing."""
     listen: Listen = Listen()
+    """Where the API listens."""
     limits: RequestLimits = RequestLimits()
+    """What one request may ask for."""
     loop: LoopSettings = LoopSettings()
+    """Times of the control loop and of calls to backends."""
     retention: Retention = Retention()
+    """How long ended work and its history are kept."""
     logging: Logging = Logging()
+    """What the server logs, to standard error."""
     scheduling: EngineSettings = EngineSettings()
+    """Who is placed where, and who goes first."""
     topology: Annotated[TopologyFile | None, BeforeValidator(_as_topology_file)] = None
+    """A file that describes the network, read at every start (`docs/topology.md`). A bare path is short for `file`."""
     backends: Annotated[dict[Name, BackendEntry], AfterValidator(_without_registered)] = {
         "local": BackendEntry.of("local")
     }
+    """The systems that run work, by a name of your choice; the default is this machine. `registered` always exists as
+    well."""
     hooks: dict[str, dict[str, Any]] = {}
+    """Plugins that are told of every placement, by name, each with its own settings (entry point group
+    `dovetail.hooks`)."""
     subsystems: Annotated[dict[str, dict[str, Any]], AfterValidator(_without_hooks)] = {}
+    """Parts that run beside the scheduler, by name, each with its own settings (`CONTRIBUTING.md`)."""
 
     def subsystem_settings(self) -> dict[str, dict[str, Any]]:
         """By subsystem; hooks, which are one, have a field of their own."""

@@ -13,10 +13,12 @@ from dovetail.model.text.strict import Strict
 
 
 class TopologyFile(Strict):
-    """A topology file that is read at every start; its suffix says the format, unless `format` does."""
+    """A topology file that is read at every start."""
 
     file: Annotated[str, Field(min_length=1, max_length=3000)]
+    """The path of the file."""
     format: TopologyFormat | None = None
+    """The format of the file; by default its suffix says it."""
 
 
 def read_topology_file(named: TopologyFile | None) -> Topology | None:

@@ -16,6 +16,7 @@ log = structlog.get_logger()
 
 class BackendHealthSettings(Strict):
     probe_every: Annotated[Duration, Field(ge=1)] = 30.0
+    """How often an idle backend is probed."""
 
 
 class BackendHealth(Subsystem):
@@ -35,6 +36,7 @@ class HookSettings(Strict):
     """By name: the settings of each hook. Read from the top-level field `hooks` of the server's settings."""
 
     hooks: dict[str, dict[str, Any]] = {}
+    """The settings of each hook, by its name."""
 
 
 class Hooks(Subsystem):

@@ -17,6 +17,7 @@ Key = tuple[str, str]  # namespace, name
 Ended = Mapping[Key, tuple[int, WorkloadState]]
 After = tuple[tuple[int, Condition], ...]
 
+_FIRST = "submit it before, or in the same file"
 _ENDED = {WorkloadState.FAILED: "has failed", WorkloadState.CANCELLED: "was cancelled"}
 
 
@@ -85,7 +86,7 @@ def resolve(
         found = (together[key], WorkloadState.PENDING) if key in together else _known(state, key, now)
         found = found or ended_before.get(key)
         if found is None:
-            unmet.append(Unmet(index, f"no workload {after.workload!r} in namespace {spec.namespace!r}"))
+            unmet.append(Unmet(index, f"no workload {after.workload!r} in namespace {spec.namespace!r}; {_FIRST}"))
             continue
         id_, how = found
         if not how.finished:

@@ -12,14 +12,14 @@ STOCK = "default-scheduler"
 
 
 class KubernetesExtenderSettings(KubernetesSchedulerSettings):
-    """`names`: the `schedulerName`s of the kube-schedulers that ask, and the profile that answers each."""
-
     names: Annotated[dict[str, Name], Field(min_length=1, max_length=50)] = {STOCK: PROFILE}
-    #: How long capacity is held for pods of a planned gang that kube-scheduler does not ask about again.
+    """The profile that answers the kube-scheduler of each `schedulerName`."""
     keep_plan_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
-    #: Timeout of a binding; less than the `httpTimeout` that kube-scheduler was given for us.
+    """How long capacity is held for pods of a planned gang that kube-scheduler does not ask about again, in seconds."""
     bind_within_s: Annotated[float, Field(gt=0, le=60)] = 4.0
-    #: How long a question about a gang waits for the watch to report a pod that kube-scheduler knows already; less than
-    #: the `httpTimeout` that kube-scheduler was given for us.
+    """Timeout of a binding, in seconds; less than the `httpTimeout` that kube-scheduler was given for us."""
     watch_patience_s: Annotated[float, Field(ge=0, le=10)] = 3.0
+    """How long a question about a gang waits for the watch to report a pod that kube-scheduler knows already, in
+    seconds; less than the `httpTimeout` that kube-scheduler was given for us."""
     max_body_bytes: Annotated[int, Field(ge=1024)] = 256 * 2**20
+    """The largest body of a request, in bytes."""

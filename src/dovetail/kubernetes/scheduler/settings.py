@@ -19,14 +19,16 @@ _OFTEN = 100
 
 
 class KubernetesSchedulerSettings(Strict):
-    """`names`: the profile for each `schedulerName`; `audit_every_s`: how often the state is compared with the API, 0
-    for never."""
-
     names: Annotated[dict[str, Name], Field(min_length=1, max_length=50)] = {DEFAULT_NAME: PROFILE}
+    """The profile for each `schedulerName`."""
     profiles: dict[Name, ProfileSettings] = {}
+    """Profiles of your own by name, or changed built-in ones."""
     bindings_at_once: Annotated[int, Field(ge=1, le=1000)] = 128
+    """How many pods are bound at the same time."""
     audit_every_s: Annotated[float, Field(ge=0, le=86400)] = 300.0
+    """How often the state is compared with the API, in seconds; 0: never."""
     seed: int = 0
+    """Start of the random numbers."""
 
     @model_validator(mode="after")
     def _profiles_are_there(self) -> Self:

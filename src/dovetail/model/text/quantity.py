@@ -8,9 +8,10 @@ Invalid input raises a ValueError with a one-line message that says what is acce
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Annotated, Any
+from types import UnionType
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
@@ -227,6 +228,18 @@ def _written(
         "x-parser": parse.__name__,
     }
     return BeforeValidator(parse), PlainSerializer(write), WithJsonSchema(schema)
+
+
+def how_written(annotation: Any, metadata: Sequence[Any] = ()) -> Callable[[Any], object] | None:
+    """The function that writes amounts of a field with this annotation; None for a field of another type."""
+    serializer = next((one for one in metadata if isinstance(one, PlainSerializer)), None)
+    if serializer is not None:
+        return cast("Callable[[Any], object]", serializer.func)
+    for member in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ():
+        kind, *inner = get_args(member) if get_origin(member) is Annotated else (member,)
+        if (found := how_written(kind, inner)) is not None:
+            return found
+    return None
 
 
 Cores = Annotated[float, *_written(parse_cores, format_cores, "CPU cores", "500m")]

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from dovetail.model.text.location import Location, other_names
+from dovetail.model.text.quantity import how_written
 from dovetail.model.text.strict import closest, shown
 
 Sentence = tuple[str, tuple[str, ...]]
@@ -43,6 +44,26 @@ _BOUNDS = {
     "less_than_equal": ("le", "is too large; the most is {}"),
     "less_than": ("lt", "is too large; it must be less than {}"),
 }
+_VARIABLE = "is not the name of a variable; write letters, digits and '_', and no digit first, such as BATCH_SIZE"
+#: What is wrong with a text that does not match, for every pattern of a workload or a setting.
+PATTERNS = {
+    r"^[A-Za-z_][A-Za-z0-9_]*$": _VARIABLE,
+    r"^(?i:and|or|not)$": "is not accepted; write and, or, not",
+    r"^\*$": "is not accepted; write names, or * for all",
+    r"^[^\s,]+$": "is not the name of a device; write it without spaces and commas",
+    "^/": "is not an absolute path; begin it with /",
+    r"^\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$": "is not a host name; write one such as dovetail.example.org",
+    r"^(namespace|user|label:\S+)$": "is not accepted; write namespace, user, or a label as label:KEY",
+    "^[A-Z]{3}$": "is not a currency; write three capital letters such as USD",
+    "^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$": "is not accepted; write up to 40 letters, digits, '-' and '_', no sign first",
+    r"^(unix:/.+|https?://.+)$": "is not an address; write unix:/PATH, http://HOST:PORT or https://HOST:PORT",
+    r"^v0\.0\.\d\d$": "is not a version of slurmrestd's API; write one such as v0.0.38",
+    r"^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$": "is not a name that Slurm takes; write letters, digits and _ . @ + -",
+    r"^([A-Za-z][A-Za-z0-9.-]*)?$": "is not accepted; write letters, digits, '.' and '-', a letter first",
+    r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$": "is not a name of Kubernetes; write small letters, digits, '-' and '.'",
+    "^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$": "is not accepted; write up to 20 small letters, digits and '-'",
+    r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$": "is not an extended resource; write vendor.com/name, such as nvidia.com/gpu",
+}
 _LENGTHS = {
     "too_short": ("min_length", "has {actual}; at least {limit} must be given"),
     "too_long": ("max_length", "has {actual}; at most {limit} are accepted"),
@@ -70,13 +91,13 @@ def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key
         return ("is not accepted" if secret and _echoes(said, detail["input"]) else said), ()
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        limit = context.get(name)
-        return f"{value} {words.format(f'{limit:g}' if isinstance(limit, float) else limit)}", ()
+        return f"{value} {words.format(_as_written(context.get(name), location))}", ()
     if kind in _LENGTHS:
         return _length(kind, context, detail["input"]), ()
     if kind == "string_pattern_mismatch":
         what = "a name here" if about_key and secret else value
-        return f"{what} must match {context.get('pattern')}", ()
+        pattern = str(context.get("pattern"))
+        return f"{what} {PATTERNS.get(pattern) or f'must match {pattern}'}", ()
     if kind == "invalid_key":
         return "a field's name is text", ()
     if kind in _WANTED:
@@ -84,6 +105,15 @@ def wording(detail: ErrorDetails, location: Location, *, secret: bool, about_key
     said = detail["msg"].removeprefix("Value error, ")
     said = said[:1].lower() + said[1:]
     return ("is not accepted" if secret and _echoes(said, detail["input"]) else said), ()
+
+
+def _as_written(limit: object, location: Location) -> str:
+    """A bound as users write such amounts: `5m`, not 300."""
+    field = location.fields_around().get(str(location.path[-1])) if location.path else None
+    write = None if field is None else how_written(field.annotation, field.metadata)
+    if write is not None:
+        return str(write(limit))
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
 
 
 def _wrong_kind(context: dict[str, Any]) -> Sentence:

@@ -23,6 +23,8 @@ def workloads_of(documents: list[Document], source: str) -> list[Workload]:
     """The workloads of one submission. A name may be used once in its namespace."""
     if not documents:
         raise Invalid([Complaint(source, None, "", "holds no workload")])
+    if manifests := [found for document in documents if (found := _manifest_complaint(document)) is not None]:
+        raise Invalid(manifests[:MAX_COMPLAINTS])
     complaints = _duplicates(documents)
     try:
         workloads = check_documents(Workload, documents)
@@ -47,6 +49,18 @@ def by_role(spec: Workload) -> list[Workload]:
         own = {"name": f"{spec.name}-{role.name}", "roles": [], "labels": labels, "gang": gang}
         found.append(spec.model_copy(update=changed | own))
     return found
+
+
+def _manifest_complaint(document: Document) -> Complaint | None:
+    """A complaint if it is an object of Kubernetes."""
+    if not isinstance(document.data, dict) or not {"apiVersion", "kind"} <= document.data.keys():
+        return None
+    words = (
+        f"is a Kubernetes manifest (kind {shown(document.data['kind'])}); write a workload: "
+        "docs/reference/workload.md has its fields beside those of Kubernetes. To schedule pods of a cluster, see "
+        "docs/kubernetes.md"
+    )
+    return Complaint(document.source, document.line_of(("apiVersion",)), field_name(document.at), words)
 
 
 def _duplicates(documents: list[Document]) -> list[Complaint]:

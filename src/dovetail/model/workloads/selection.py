@@ -117,8 +117,11 @@ class Taint(Strict):
     """Repels tasks from a node unless they tolerate it."""
 
     key: LabelKey
+    """Its key."""
     value: LabelValue = ""
+    """Its value."""
     effect: EffectField
+    """What it does to tasks that do not tolerate it."""
 
     def __str__(self) -> str:
         return f"{self.key}{'=' + self.value if self.value else ''}:{self.effect}"

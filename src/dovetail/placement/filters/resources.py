@@ -35,6 +35,7 @@ _NEVER = 1 << 40  # above the bits of all resources that are named
 
 class ResourcesSettings(Strict):
     basis: Literal["allocated", "observed"] = "allocated"
+    """What counts as used on a node: what its tasks requested, or what was measured."""
 
 
 class ResourcesFilter(Filter):

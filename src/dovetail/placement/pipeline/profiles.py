@@ -15,19 +15,24 @@ Weight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 
 
 class ProfileSettings(Strict):
-    """`filters` are added to the built-in ones, which always run."""
+    """How nodes are chosen for a workload, and which work goes first."""
 
     filters: list[Name] = []
+    """Filters of other packages, by name. The built-in ones always run."""
     scores: dict[str, Weight] = {}
+    """The weight of each score, by name. Nodes are ranked by the weighted sum of points."""
     select: Literal["best", "round_robin", "random"] = "best"
+    """Which of the feasible nodes is taken: the best, the next in turn, or any."""
     order: Name = "priority"
-    preemption: bool = Field(default=True, description="may urgent work displace less urgent work")
-    victims: Literal["cheapest", "kubernetes"] = Field(
-        default="cheapest",
-        description="how victims are chosen: the cheapest of all, or for pods as kube-scheduler does",
-    )
+    """The order of pending work (`docs/queueing.md`)."""
+    preemption: bool = True
+    """May more urgent work preempt less urgent work."""
+    victims: Literal["cheapest", "kubernetes"] = "cheapest"
+    """How victims are chosen: the cheapest of all, or as kube-scheduler chooses them."""
     settings: dict[str, dict[str, Any]] = {}
+    """Settings of filters and scores, by the name of the plugin (below)."""
     on_filter_error: Literal["refuse", "skip"] = "refuse"
+    """What a filter that fails does: it refuses the node, or it is skipped."""
 
     @property
     def all_filters(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ itself. These scores are not local (`local = False`), so no ranking is cached un
 from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS
@@ -21,7 +20,10 @@ from dovetail.placement.scores.shares import requested
 
 
 class DomainSettings(Strict):
-    level: LabelKey = Field(default="leaf", description="the node label that names the domain")
+    """The same for `topology_alignment`, `domain_utilisation` and `domain_history`."""
+
+    level: LabelKey = "leaf"
+    """The node label that names the domain."""
 
 
 class _DomainScore(Score):
@@ -113,7 +115,8 @@ class DomainHistoryScore(_DomainScore):
 
 
 class DomainPackingSettings(Strict):
-    level: LabelKey | None = Field(default=None, description="the narrowest that nodes share unless given")
+    level: LabelKey | None = None
+    """The node label that names the domain; by default the narrowest level that nodes share."""
 
 
 class DomainPackingScore(Score):

@@ -10,14 +10,17 @@ from dovetail.model.network.topology_readers.link_table import read_table
 from dovetail.model.network.topology_readers.lldp import read_lldp
 from dovetail.model.network.topology_readers.node_labels import read_node_list
 from dovetail.model.network.topology_readers.slurm import read_slurm
-from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.document import Document, decode
 from dovetail.model.text.reading import read_one
 from dovetail.model.text.validation_errors import complaints_of
 
 
 def _read_yaml(text: str, source: str) -> Topology:
-    return read_one(Topology, text, source)
+    found = read_one(Topology, text, source)
+    if not found.model_fields_set:
+        raise Invalid([Complaint(source, None, "", f"describes nothing; write {', '.join(Topology.model_fields)}")])
+    return found
 
 
 _READERS: dict[TopologyFormat, Callable[[str, str], Topology]] = {

@@ -1,0 +1,77 @@
+"""The systems beside Dovetail that some pages are about: real ones, shared with the tests of the backends.
+
+A page writes addresses as its readers have them. They are replaced by those of the engine of the test before a block is
+run. Commands of the engine (`docker`, `kubectl`, `squeue`) find it through their environment.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.servers.daemon import free_ports, skip_without
+
+if TYPE_CHECKING:
+    from tests.servers.docker import DockerServer
+    from tests.servers.kubernetes.server import KubeServer
+    from tests.servers.slurm import SlurmServer
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """`replaced`: what stands in the page, and what it is here. `hooks`: what blocks with `hook` do here."""
+
+    replaced: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    hooks: dict[str, Callable[[], None]] = field(default_factory=dict)
+
+    def here(self, text: str) -> str:
+        for written, address in self.replaced.items():
+            text = text.replace(written, address)
+        return text
+
+
+@contextmanager
+def _docker(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
+    """The image `busybox` is on the host: there is no registry to pull it from."""
+    skip_without("docker")
+    server: DockerServer
+    server, _second = request.getfixturevalue("docker_servers")
+    with server.client() as client:
+        client.post("/images/busybox:local/tag", params={"repo": "busybox", "tag": "latest"}).raise_for_status()
+    yield Engine({"unix:///var/run/docker.sock": server.url}, {"DOCKER_HOST": server.url})
+
+
+@contextmanager
+def _slurm(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
+    server: SlurmServer = request.getfixturevalue("slurm_server")
+    shared = folder / "shared"
+    shared.mkdir()
+    replaced = {"unix:/run/slurmrestd/slurmrestd.sock": f"unix:{server.socket}", "/shared/dovetail": str(shared)}
+    yield Engine(replaced, server.environment)
+
+
+@contextmanager
+def _kubernetes(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
+    """A node that runs pods, and the namespaces of the page."""
+    from tests.servers.kubelet import kubelet, namespace
+
+    skip_without("kubectl", "curl")
+    server: KubeServer = request.getfixturevalue("kube_server")
+    (port,) = free_ports(1)
+    replaced = {"~/.kube/config": str(server.kubeconfig), "8443": str(port)}
+    with ExitStack() as stack:
+        for name in ("default", "batch"):
+            stack.enter_context(namespace(server, name))
+        stack.enter_context(kubelet(server, "worker-1"))
+        yield Engine(replaced, {"KUBECONFIG": str(server.kubeconfig)})
+
+
+#: By the name of the page. Tests of one engine run on one worker, in the group of this name.
+ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
+    "docker": _docker,
+    "slurm": _slurm,
+    "kubernetes": _kubernetes,
+}
