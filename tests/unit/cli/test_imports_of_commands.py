@@ -77,6 +77,7 @@ ASKED = """
     run --name guarded -- true
     retry guarded
     exec guarded -- true
+    attach guarded
     cancel guarded
     version
     completion fish
@@ -84,7 +85,7 @@ ASKED = """
 #: They run something in their own process, or read files that the server does not read for them.
 OTHERS = {"simulate", "kubernetes", "serve", "demo", "config", "diff"}
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
-REFUSED = {"run", "retry", "exec"}
+REFUSED = {"run", "retry", "exec", "attach"}
 
 RUNNER = """
 import contextlib, io, json, sys

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dovetail.backends.contract import Assignment, LogChunk, Phase, Report, Status
+from dovetail.backends.contract import Assignment, CommandInput, LogChunk, Phase, Report, Status, TerminalSize
 from dovetail.backends.docker.attempts import DockerAttempts
 from dovetail.backends.docker.connection import Connection, DockerUnreachable
 from dovetail.backends.docker.container import Identity, container_body
@@ -22,6 +22,7 @@ from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images, labels_of_images
 from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.node import Observer, cores, describe, engine_id
+from dovetail.backends.docker.sessions import attach_to, execute_in
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.log_streams import LogStreams
 from dovetail.backends.retention import to_remove
@@ -128,10 +129,15 @@ class Host:
         seen = await self.attempts.seen(record.key)
         return replace(chunk, ended=seen is None or seen.stage is Stage.EXITED)
 
-    # --- how the host is -------------------------------------------------------------------------------------
+    def execute(
+        self, record: Record, command: Sequence[str], given: CommandInput | None, terminal: TerminalSize | None
+    ) -> AsyncGenerator[bytes | int]:
+        return execute_in(self._api, self._identity.name(record.key), command, given, terminal)
 
-    def execute(self, record: Record, command: Sequence[str]) -> AsyncGenerator[bytes | int]:
-        return self._api.execute(self._identity.name(record.key), command)
+    def attach(self, record: Record, given: CommandInput | None) -> AsyncGenerator[bytes | int]:
+        return attach_to(self._api, self._identity.name(record.key), given)
+
+    # --- how the host is -------------------------------------------------------------------------------------
 
     async def _connect(self) -> None:
         await self._api.greet()
