@@ -129,6 +129,22 @@ class _Pod:
     ended: bool = False
     task: asyncio.Task[None] | None = None
     process: asyncio.subprocess.Process | None = None
+    sizes: list[tuple[float, int]] = field(default_factory=list)  # of its log, with the time since when
+
+    def log_with_times(self) -> bytes:
+        """Its log so far, each line with the time before it at which it was first seen there."""
+        self.note_size()
+        found, offset = b"", 0
+        for line in (self.folder / "log").read_bytes().splitlines(keepends=True):
+            at = next(when for when, size in self.sizes if size > offset)
+            found += datetime.fromtimestamp(at, UTC).isoformat().encode() + b" " + line
+            offset += len(line)
+        return found
+
+    def note_size(self) -> None:
+        size = (self.folder / "log").stat().st_size
+        if not self.sizes or self.sizes[-1][1] != size:
+            self.sizes.append((time.time(), size))
 
     @property
     def place(self) -> tuple[str, str]:
@@ -266,6 +282,7 @@ class _Running:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await process.wait()
+            own.note_size()
             now = time.monotonic()
             if process.returncode is None and limit and not word and _memory(process.pid) > limit:
                 word = "OOMKilled"
@@ -337,6 +354,9 @@ class _Running:
             raise web.HTTPNotFound(text="no log of that container is here")
         response = web.StreamResponse()
         await response.prepare(request)
+        if request.query.get("timestamps") == "true":
+            await response.write(own.log_with_times())
+            return response
         follow = request.query.get("follow") == "true"
         with (own.folder / "log").open("rb") as log:
             while True:

@@ -186,15 +186,20 @@ class Backend(Protocol):
 
 
 @runtime_checkable
-class IndexedLogs(Protocol):
-    """The additional interface of a backend that finds places in the output of an attempt without reading all of it."""
-
-    async def log_tail(self, key: str, lines: int) -> int:
-        """The byte offset at which the last lines begin. Raises KeyError for a key without logs."""
+class TimedLogs(Protocol):
+    """The additional interface of a backend that knows when an attempt wrote what."""
 
     async def log_since(self, key: str, at: float) -> int | None:
         """The byte offset of what was written since that time, or a little before; None if that is not known. Raises
         KeyError for a key without logs."""
+
+
+@runtime_checkable
+class IndexedLogs(TimedLogs, Protocol):
+    """The additional interface of a backend that finds places in the output of an attempt without reading all of it."""
+
+    async def log_tail(self, key: str, lines: int) -> int:
+        """The byte offset at which the last lines begin. Raises KeyError for a key without logs."""
 
 
 @runtime_checkable

@@ -139,16 +139,27 @@ class DockerBackend:
                 host.attempts.report_again(assignment)
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
+        host, record = await self._logged_on(key)
+        try:
+            return await host.logs(record, max(0, offset), max(1, limit))
+        except DockerUnreachable as error:
+            raise TimeoutError(str(error)) from error
+
+    async def log_since(self, key: str, at: float) -> int:
+        host, record = await self._logged_on(key)
+        try:
+            return await host.log_since(record, at)
+        except DockerUnreachable as error:
+            raise TimeoutError(str(error)) from error
+
+    async def _logged_on(self, key: str) -> tuple[Host, Record]:
         record = await self._journal.get(key)
         host = None if record is None else self._hosts.get(record.node or "")
         if record is None or host is None or (record.state is State.ENDED and not record.ran):
             raise KeyError(f"no logs of attempt {key}: it was never started here")
         if not host.online:
             raise TimeoutError(f"host {host.name} is offline: {host.trouble}")
-        try:
-            return await host.logs(record, max(0, offset), max(1, limit))
-        except DockerUnreachable as error:
-            raise TimeoutError(str(error)) from error
+        return host, record
 
     async def execute(
         self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None

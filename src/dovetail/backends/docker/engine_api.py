@@ -94,6 +94,12 @@ class EngineApi:
         async for block in unframed(self._stream("GET", f"/containers/{name}/logs", params, silence_s=None)):
             yield block
 
+    async def output_with_times(self, name: str) -> AsyncGenerator[bytes]:
+        """What it has written so far, piece by piece, each with its time before it."""
+        params = {"stdout": "true", "stderr": "true", "timestamps": "true"}
+        async for frame in frames(self._stream("GET", f"/containers/{name}/logs", params, silence_s=CALL_S)):
+            yield frame
+
     async def create_exec(self, name: str, body: Json) -> str:
         """Make a command for a running container; the id under which it is started."""
         return str(self._decoded(await self._call("POST", f"/containers/{name}/exec", body=body))["Id"])
@@ -208,21 +214,33 @@ class EngineApi:
 
 
 async def unframed(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """The contents of the frames in which the engine sends output."""
+    """The contents of the frames in which the engine sends output, as many at a time as there are."""
     rest = b""
     async for block in blocks:
-        rest += block
-        at = 0
-        contents = []
-        while len(rest) - at >= FRAME_HEADER.size:
-            _, size = FRAME_HEADER.unpack_from(rest, at)
-            if len(rest) - at - FRAME_HEADER.size < size:
-                break
-            contents.append(rest[at + FRAME_HEADER.size : at + FRAME_HEADER.size + size])
-            at += FRAME_HEADER.size + size
-        rest = rest[at:]
+        contents, rest = _frames_in(rest + block)
         if contents:
             yield b"".join(contents)
+
+
+async def frames(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The same, one at a time."""
+    rest = b""
+    async for block in blocks:
+        contents, rest = _frames_in(rest + block)
+        for content in contents:
+            yield content
+
+
+def _frames_in(received: bytes) -> tuple[list[bytes], bytes]:
+    """The contents of the frames that are whole, and what is left."""
+    contents, at = [], 0
+    while len(received) - at >= FRAME_HEADER.size:
+        _, size = FRAME_HEADER.unpack_from(received, at)
+        if len(received) - at - FRAME_HEADER.size < size:
+            break
+        contents.append(received[at + FRAME_HEADER.size : at + FRAME_HEADER.size + size])
+        at += FRAME_HEADER.size + size
+    return contents, received[at:]
 
 
 async def _lines(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

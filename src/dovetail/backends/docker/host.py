@@ -7,6 +7,7 @@ again.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -24,7 +25,7 @@ from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.node import Observer, cores, describe, engine_id
 from dovetail.backends.docker.sessions import attach_to, execute_in
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
-from dovetail.backends.log_streams import LogStreams
+from dovetail.backends.log_streams import LogStreams, offset_since
 from dovetail.backends.retention import to_remove
 from dovetail.model.backoff import Backoff
 from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
@@ -128,6 +129,14 @@ class Host:
         # The stream also ends when the engine stops; only an exited container prints nothing more.
         seen = await self.attempts.seen(record.key)
         return replace(chunk, ended=seen is None or seen.stage is Stage.EXITED)
+
+    async def log_since(self, record: Record, at: float) -> int:
+        """Raises KeyError if its container was removed."""
+        async with contextlib.aclosing(self._api.output_with_times(self._identity.name(record.key))) as pieces:
+            try:
+                return await offset_since(pieces, at)
+            except DockerApiError as error:
+                raise KeyError(f"no logs of attempt {record.key} on {self.name}: {error}") from None
 
     def execute(
         self, record: Record, command: Sequence[str], given: CommandInput | None, terminal: TerminalSize | None

@@ -228,6 +228,10 @@ class KubernetesBackend:
         assert self._output is not None
         return await self._output.read(self._pod_name(key), offset, limit, ended=status.phase == "ended")
 
+    async def log_since(self, key: str, at: float) -> int:
+        assert self._output is not None
+        return await self._output.since(self._pod_name(key), at)
+
     async def execute(
         self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None
     ) -> AsyncGenerator[bytes | int]:

@@ -8,6 +8,7 @@ from tests.contract.backends.conformance import Rig, Subject
 from tests.contract.backends.docker.rig import Hosts, docker_subject, tls_of
 from tests.contract.backends.docker.test_docker_over_ssh import LOGIN_S, host_over
 from tests.contract.backends.sessions import Attaching, Executing, beside
+from tests.contract.backends.timed_logs import SinceATime
 from tests.servers.daemon import skip_without
 from tests.servers.ssh import SshServer, ssh_server
 
@@ -17,7 +18,7 @@ from dovetail.control.services.command_input import InputPipe
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 
 
-class TestDockerSessionsOverASocket(Executing, Attaching):
+class TestDockerSessionsOverASocket(Executing, Attaching, SinceATime):
     @pytest.fixture
     def subject(self, tmp_path: Path, docker_servers: Hosts) -> Subject:
         return docker_subject(tmp_path, {"name": "one", "url": docker_servers[0].url})

@@ -6,6 +6,7 @@ import pytest
 from tests.contract.backends.conformance import Subject, run_async
 from tests.contract.backends.kubernetes.rig import Line, kubernetes_subject
 from tests.contract.backends.sessions import Attaching, Executing
+from tests.contract.backends.timed_logs import SinceATime
 from tests.servers.kubelet import Kubelet
 from tests.servers.kubernetes.server import KubeServer
 
@@ -17,7 +18,7 @@ from dovetail.kubernetes_client.api import Api
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
 
-class TestKubernetesSessions(Executing, Attaching):
+class TestKubernetesSessions(Executing, Attaching, SinceATime):
     @pytest.fixture
     def subject(self, tmp_path: Path, line: Line, kubelet: Kubelet) -> Subject:
         return kubernetes_subject(tmp_path, line, kubelet)
