@@ -136,6 +136,7 @@ class AsyncClient:
     attempts = awaited(Client.attempts)
     usage = awaited(Client.usage)
     decisions = awaited(Client.decisions)
+    decision_page = awaited(Client.decision_page)
     history = awaited(Client.history)
     history_page = awaited(Client.history_page)
     event_page = awaited(Client.event_page)

@@ -46,7 +46,7 @@ async def _with_pipes(
 ) -> AsyncGenerator[bytes | int]:
     pipe = asyncio.subprocess.PIPE
     reads = asyncio.subprocess.DEVNULL if given is None else pipe
-    process = await _started(order, command, "", stdin=reads, stdout=pipe, stderr=asyncio.subprocess.STDOUT)
+    process = await _started(order, command, "", reads, pipe, asyncio.subprocess.STDOUT)
     assert process.stdout is not None
     feeding = None if given is None else asyncio.create_task(_feed_pipe(process.stdin, given))
     async with _ended_after(process, feeding):
@@ -60,7 +60,7 @@ async def _in_terminal(
 ) -> AsyncGenerator[bytes | int]:
     try:
         inner = terminal.inner
-        process = await _started(order, command, terminal.path, stdin=inner, stdout=inner, stderr=inner)
+        process = await _started(order, command, terminal.path, inner, inner, inner)
         terminal.close_inner()
         feeding = None if given is None else asyncio.create_task(_feed_terminal(terminal, given))
         async with _ended_after(process, feeding):
@@ -72,7 +72,7 @@ async def _in_terminal(
 
 
 async def _started(
-    order: supervisor.Fields, command: Sequence[str], terminal: str, **files: int
+    order: supervisor.Fields, command: Sequence[str], terminal: str, stdin: int, stdout: int, stderr: int
 ) -> asyncio.subprocess.Process:
     env = dict(entry.split("=", 1) for entry in order.get("env", []))
     if terminal:
@@ -82,7 +82,9 @@ async def _started(
         cwd=order["workdir"][0],
         env=env,
         start_new_session=True,
-        **files,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
     )
 
 

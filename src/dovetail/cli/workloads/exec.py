@@ -36,8 +36,7 @@ def command(
         )
     size = terminal_size() if tty else None
     with connect(url) as client:
-        how = {"replica": replica, "interactive": stdin or tty, "terminal": size}
-        started = client.execute(name, run, namespace, **how)
+        started = client.execute(name, run, namespace, replica=replica, interactive=stdin or tty, terminal=size)
         end = TaskSession(client, started["id"], sends_input=stdin or tty, terminal=tty).run()
     if end.exit_code is None:
         raise Failure(f"the command did not end by itself: {end.error}", ExitCode.REFUSED)

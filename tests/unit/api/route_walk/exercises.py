@@ -46,6 +46,7 @@ def list_and_inspect(walk: Walk) -> None:
 def decisions_and_history(walk: Walk) -> None:
     walk.running("decided", resources={"gpu": "500m"})
     walk.client.decisions("decided")
+    assert walk.client.decision_page("decided", limit=1)["cursor"] is None
     walk.client.history("decided")
     assert walk.client.history_page("decided", limit=1)["cursor"] is not None
     walk.client.cancel("decided")
