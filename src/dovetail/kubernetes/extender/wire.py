@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_pascal
 
-from dovetail.model.text.complaint import complaints_of
+from dovetail.model.text.validation_errors import complaints_of
 
 Json = dict[str, Any]
 
