@@ -29,7 +29,8 @@ def test_the_decisions_come_page_by_page(http: httpx.Client) -> None:
     submitted(http, {"name": "paged", "replicas": 7, "resources": {"cpu": "10m"}})
     path = "/workloads/paged/decisions"
     whole = wait_for(lambda: rows if len(rows := http.get(path).json()["items"]) == 7 else None)
-    found, cursor = [], None
+    found: list[dict[str, object]] = []
+    cursor = None
     while cursor is not None or not found:
         page = http.get(path, params={"limit": 3} | ({"cursor": cursor} if cursor else {})).json()
         found += page["items"]
