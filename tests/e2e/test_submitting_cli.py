@@ -1,8 +1,11 @@
 """Submitting and changing work with the `dovetail` command, against a real server that runs it on this machine."""
 
 import json
+import os
+import pty
 import signal
 import subprocess
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -168,6 +171,80 @@ def test_ctrl_c_cancels_what_run_runs_and_a_second_one_leaves(dovetail: Shell, t
         assert said.endswith("stopping\n")
         assert "cancelled" in dovetail("get", name).stdout
     wait_for(lambda: "cancelled" in dovetail("get", name).stdout)
+
+
+# --- input, terminals, attach ----------------------------------------------------------------------------------
+
+SAYS = 'echo ready; while read word; do echo "heard $word"; [ "$word" != enough ] || exit 7; done'
+
+
+def running(dovetail: Shell, name: str, *options: str) -> None:
+    """Work that repeats what it reads."""
+    dovetail("submit", "--name", name, "--cpu", "100m", *options, "--", "sh", "-c", SAYS)
+    wait_for(lambda: dovetail("logs", name, rc=None).stdout == "ready\n")
+
+
+def test_exec_passes_on_what_is_piped_in(dovetail: Shell) -> None:
+    running(dovetail, "piped", "--stdin")
+    text = "line\n" * 500_000
+    assert dovetail("exec", "piped", "-i", "--", "wc", "-l", stdin=text).stdout.strip() == "500000"
+    assert dovetail("exec", "piped", "--", "cat", stdin="not passed on").stdout == ""
+    assert "the input is no terminal" in dovetail("exec", "piped", "-t", "--", "sh", rc=2, stdin="").stderr
+    dovetail("cancel", "piped")
+
+
+def test_exec_gives_a_command_this_terminal(dovetail: Shell) -> None:
+    running(dovetail, "typed", "--stdin")
+    outer, inner = pty.openpty()
+    termios.tcsetwinsize(inner, (40, 120))
+    before = termios.tcgetattr(inner)
+    command = [*DOVETAIL, "exec", "typed", "-t", "--", "sh"]
+    environment = {name: value for name, value in clean(dovetail.url).items() if name not in ("COLUMNS", "LINES")}
+    with subprocess.Popen(command, stdin=inner, stdout=inner, stderr=inner, env=environment) as shell:
+        said = Said(outer)
+        said.until("$ ", "# ")
+        os.write(outer, b"stty size; sleep 1000\r")
+        said.until("40 120\r\n")
+        os.write(outer, b"\x03")  # Ctrl-C: ends the command in the shell, not ours
+        said.until("$ ", "# ")
+        os.write(outer, b"exit 5\r")
+        assert shell.wait(60) == 5
+    assert termios.tcgetattr(inner) == before, "the terminal is as it was"
+    os.close(inner)
+    os.close(outer)
+    dovetail("cancel", "typed")
+
+
+def test_attach_shows_and_sends_and_ctrl_c_leaves_the_task_alone(dovetail: Shell) -> None:
+    running(dovetail, "held", "--stdin")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [*DOVETAIL, "attach", "held.0"]
+    with subprocess.Popen(command, text=True, env=clean(dovetail.url), **pipes) as attached:  # type: ignore[call-overload]
+        assert "; Ctrl-C detaches" in attached.stderr.readline()
+        attached.stdin.write("one\n")
+        attached.stdin.flush()
+        assert attached.stdout.readline() == "heard one\n"
+        attached.send_signal(signal.SIGINT)
+        assert attached.wait(60) == 130
+        assert attached.stderr.read() == "detached; the task goes on: dovetail logs held.0 --follow\n"
+    done = dovetail("attach", "held", stdin="two\nenough\n", rc=7)
+    assert done.stdout == "heard two\nheard enough\n"
+    assert dovetail("logs", "held").stdout == "ready\nheard one\nheard two\nheard enough\n"
+    refused = dovetail("attach", "held", rc=5).stderr
+    assert refused.startswith("task ")
+    assert refused.endswith("does not run now; to wait for it and follow its output: dovetail logs held.0 --follow\n")
+
+
+class Said:
+    """What comes out of a terminal."""
+
+    def __init__(self, outer: int) -> None:
+        self._outer = outer
+
+    def until(self, *ends: str) -> None:
+        said = ""
+        while not any(end in said for end in ends):
+            said += os.read(self._outer, 65536).decode()
 
 
 # --- retry and cancel ----------------------------------------------------------------------------------------

@@ -67,6 +67,16 @@ def test_distances_are_set_told_exported_and_imported(dovetail: Shell, tmp_path:
         assert dovetail("distance", "clear", "--all").stdout == "1 distance cleared\n"
 
 
+def test_mistakes_in_files_that_the_server_reads_have_their_file_and_line(dovetail: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "written"
+    file.write_text("from,to,distance\nnode-1,node-2,5\nnode-1,node-3,far\n")
+    assert f"{file}:3: distance: " in dovetail("distance", "import", str(file), rc=2).stderr
+    file.write_text('[{"from": "node-1", "to": "node-2"}]')
+    assert f"{file}:1: items[0].distance: is required" in dovetail("distance", "import", str(file), rc=2).stderr
+    file.write_text("name: joins\ncapacity: {cpu: many}\n")
+    assert f"{file}:2: capacity.cpu: " in dovetail("nodes", "register", "-f", str(file), rc=2).stderr
+
+
 def test_distances_that_make_no_sense_are_refused(dovetail: Shell) -> None:
     assert "no node 'n77'" in dovetail("distance", "set", "n1", "n77", "25", rc=4).stderr
     dovetail("distance", "set", "n1", "n2", "101", rc=2)

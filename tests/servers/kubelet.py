@@ -4,8 +4,9 @@ Started with `Kubelet` as a process of its own, it goes on while the API server 
 node, says every few seconds that it is ready, runs the one container of a pod as a process group on this machine, with
 its variables and its output in a file, and tells the API what became of it, with true exit codes. It takes pods only as
 far as its processors go (`OutOfcpu`), ends those that use more memory than their limit (`OOMKilled`, by looking every
-now and then) or run longer than their deadline, keeps to the grace of a deletion, and serves logs over HTTPS to the API
-server. Images are not pulled: one whose name begins with `missing` cannot be had, all others are this machine.
+now and then) or run longer than their deadline, keeps to the grace of a deletion, and serves logs, exec and attach over
+HTTPS to the API server. Images are not pulled: one whose name begins with `missing` cannot be had, all others are this
+machine.
 
 What a real kubelet does besides (probes, volumes, networks, init containers, restarts) it does not.
 """
@@ -13,12 +14,13 @@ What a real kubelet does besides (probes, volumes, networks, init containers, re
 import argparse
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import ssl
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -32,13 +34,18 @@ from tests.servers.certificates import Authority
 from tests.servers.daemon import Daemon, free_ports, server_folder
 from tests.servers.kubernetes.server import KubeServer
 
+from dovetail.backends.contract import TerminalSize
 from dovetail.backends.kubernetes.amounts import amounts_of, taken_by
+from dovetail.backends.local.execution import execute_in
+from dovetail.backends.local.supervisor import ORDER, pack
+from dovetail.control.services.command_input import InputPipe
 from dovetail.kubernetes_client.access import read_kubeconfig
 from dovetail.kubernetes_client.api import STRATEGIC_PATCH, Api
 from dovetail.kubernetes_client.errors import AlreadyExists, KubernetesApiError, ObjectNotFound
 from dovetail.kubernetes_client.paths import NODES, PODS, pod
 from dovetail.kubernetes_client.pods import delete
 from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange, Reflector
+from dovetail.kubernetes_client.websocket import CLOSE, OUTCOME, RESIZE, STDIN, STDOUT
 
 BEAT_S = 2.0
 LOOK_S = 0.05
@@ -121,6 +128,23 @@ class _Pod:
     grace_s: float = 0.0
     ended: bool = False
     task: asyncio.Task[None] | None = None
+    process: asyncio.subprocess.Process | None = None
+    sizes: list[tuple[float, int]] = field(default_factory=list)  # of its log, with the time since when
+
+    def log_with_times(self) -> bytes:
+        """Its log so far, each line with the time before it at which it was first seen there."""
+        self.note_size()
+        found, offset = b"", 0
+        for line in (self.folder / "log").read_bytes().splitlines(keepends=True):
+            at = next(when for when, size in self.sizes if size > offset)
+            found += datetime.fromtimestamp(at, UTC).isoformat().encode() + b" " + line
+            offset += len(line)
+        return found
+
+    def note_size(self) -> None:
+        size = (self.folder / "log").stat().st_size
+        if not self.sizes or self.sizes[-1][1] != size:
+            self.sizes.append((time.time(), size))
 
     @property
     def place(self) -> tuple[str, str]:
@@ -154,6 +178,7 @@ class _Running:
             "capacity": amounts,
             "allocatable": amounts,
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "declaredFeatures": ["ExtendWebSocketsToKubelet"],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": self.told.port}},
             "conditions": [{**ready, "lastHeartbeatTime": now}],
         }
@@ -220,11 +245,11 @@ class _Running:
         began = _now()
         try:
             with (own.folder / "log").open("wb") as log:
-                process = await asyncio.create_subprocess_exec(
+                own.process = process = await asyncio.create_subprocess_exec(
                     *(word.replace("$$(", "$(") for word in words),
                     env=usual | environment,
                     cwd=container.get("workingDir") or own.folder,
-                    stdin=asyncio.subprocess.DEVNULL,
+                    stdin=asyncio.subprocess.PIPE if container.get("stdin") else asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
@@ -257,6 +282,7 @@ class _Running:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await process.wait()
+            own.note_size()
             now = time.monotonic()
             if process.returncode is None and limit and not word and _memory(process.pid) > limit:
                 word = "OOMKilled"
@@ -288,6 +314,38 @@ class _Running:
             except KubernetesApiError:
                 await asyncio.sleep(AGAIN_S)
 
+    # --- exec and attach -------------------------------------------------------------------------------------
+
+    async def exec(self, request: web.Request) -> web.StreamResponse:
+        own = self.own_running(request)
+        terminal = TerminalSize(24, 80) if request.query.get("tty") == "1" else None
+        given = InputPipe(ended=request.query.get("input") != "1")
+        (own.folder / ORDER).write_bytes(pack([("workdir", str(own.folder)), ("env", f"PATH={os.environ['PATH']}")]))
+        blocks = execute_in(own.folder, request.query.getall("command"), given, terminal)
+        return await _converse(request, blocks, given)
+
+    async def attach(self, request: web.Request) -> web.StreamResponse:
+        own = self.own_running(request)
+        return await _converse(request, self.from_now_on(own), None if own.process is None else own.process.stdin)
+
+    async def from_now_on(self, own: _Pod) -> AsyncGenerator[bytes | int]:
+        with (own.folder / "log").open("rb") as log:
+            log.seek(0, os.SEEK_END)
+            while True:
+                ended = own.ended
+                while piece := log.read(65536):
+                    yield piece
+                if ended:
+                    yield 0  # of attaching; the pod has its own
+                    return
+                await asyncio.sleep(LOOK_S)
+
+    def own_running(self, request: web.Request) -> _Pod:
+        own = self.by_place.get((request.match_info["namespace"], request.match_info["pod"]))
+        if own is None or own.ended or not own.folder.exists():
+            raise web.HTTPNotFound(text="no such container runs here")
+        return own
+
     # --- logs ------------------------------------------------------------------------------------------------
 
     async def logs(self, request: web.Request) -> web.StreamResponse:
@@ -296,6 +354,9 @@ class _Running:
             raise web.HTTPNotFound(text="no log of that container is here")
         response = web.StreamResponse()
         await response.prepare(request)
+        if request.query.get("timestamps") == "true":
+            await response.write(own.log_with_times())
+            return response
         follow = request.query.get("follow") == "true"
         with (own.folder / "log").open("rb") as log:
             while True:
@@ -309,6 +370,49 @@ class _Running:
                     await asyncio.sleep(LOOK_S)
         await response.write_eof()
         return response
+
+
+async def _converse(
+    request: web.Request, blocks: AsyncGenerator[bytes | int], given: "InputPipe | asyncio.StreamWriter | None"
+) -> web.StreamResponse:
+    """Channels of v5.channel.k8s.io: what comes goes to `given`, what there is to say goes back."""
+    socket = web.WebSocketResponse(protocols=("v5.channel.k8s.io",))
+    await socket.prepare(request)
+
+    async def listen() -> None:
+        offset = 0
+        async for message in socket:
+            channel, content = message.data[0], message.data[1:]
+            if isinstance(given, asyncio.StreamWriter):
+                if channel == STDIN:
+                    given.write(content)
+            elif given is not None and channel == STDIN:
+                offset = await given.put(content, offset)
+            elif given is not None and channel == RESIZE:
+                size = json.loads(content)
+                await given.resize(TerminalSize(size["Height"], size["Width"]))
+            elif given is not None and (channel, content) == (CLOSE, bytes([STDIN])):
+                await given.put(b"", offset, ended=True)
+
+    listening = asyncio.create_task(listen())
+    try:
+        async for block in blocks:
+            if isinstance(block, bytes):
+                await socket.send_bytes(bytes([STDOUT]) + block)
+            else:
+                await socket.send_bytes(bytes([OUTCOME]) + json.dumps(_outcome(block)).encode())
+        await socket.close()
+    finally:
+        listening.cancel()
+        await blocks.aclose()
+    return socket
+
+
+def _outcome(code: int) -> dict[str, Any]:
+    if not code:
+        return {"metadata": {}, "status": "Success"}
+    causes = [{"reason": "ExitCode", "message": str(code)}]
+    return {"status": "Failure", "reason": "NonZeroExitCode", "details": {"causes": causes}}
 
 
 def _status(own: _Pod, state: dict[str, Any]) -> dict[str, Any]:
@@ -340,6 +444,8 @@ async def _main(told: argparse.Namespace) -> None:
         own = _Running(api, told)
         app = web.Application()
         app.router.add_get("/containerLogs/{namespace}/{pod}/{container}", own.logs)
+        app.router.add_get("/exec/{namespace}/{pod}/{container}", own.exec)
+        app.router.add_get("/attach/{namespace}/{pod}/{container}", own.attach)
         runner = web.AppRunner(app)
         await runner.setup()
         trust = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -1,4 +1,4 @@
-"""Routes for workloads after they were submitted: cancel a selection, retry, run a command next to a task."""
+"""Routes for workloads after they were submitted: cancel a selection, retry, attach, run commands next to tasks."""
 
 from typing import Annotated, cast
 from urllib.parse import quote
@@ -6,18 +6,20 @@ from urllib.parse import quote
 from fastapi import Query, Request
 from pydantic import Field
 
-from dovetail.api.protocol.body import MAX_ID, Namespace, Reason, model_in, plane_of
-from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.body import MAX_ID, Namespace, Reason, content_in, model_in, plane_of
+from dovetail.api.protocol.openapi import Routes, takes, takes_bytes
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json, NoContent, PlainText
+from dovetail.backends.contract import TerminalSize
 from dovetail.control.errors import NotFound
+from dovetail.control.services.task_commands import ExecInput
 from dovetail.control.services.workload_changes import WorkloadSelection
-from dovetail.control.services.workload_names import typed
+from dovetail.control.services.workload_names import Row, typed
 from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.workload import Word
-from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand
+from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand, TakenInput
 from dovetail.responses.workloads import AcceptedWorkload
 
 router = Routes(tags=["workloads"])
@@ -39,11 +41,24 @@ class Cancellation(Strict):
     dry_run: bool = False
 
 
+class TerminalWish(Strict):
+    """The size of a terminal."""
+
+    rows: Annotated[int, Field(ge=1, le=10_000)] = 24
+    columns: Annotated[int, Field(ge=1, le=10_000)] = 80
+
+    def size(self) -> TerminalSize:
+        return TerminalSize(self.rows, self.columns)
+
+
 class ExecWish(Strict):
-    """`stdin`: what the command reads; nothing if left out."""
+    """`stdin`: what the command reads; nothing if left out. `interactive`: more is sent to `/exec/ID/input`.
+    `terminal`: the command runs in a terminal of that size."""
 
     command: Annotated[list[Word], Field(min_length=1, max_length=1000)]
     stdin: Annotated[str, Field(max_length=1024 * 1024)] = ""
+    interactive: bool = False
+    terminal: TerminalWish | None = None
 
 
 class RetryWish(Strict):
@@ -96,7 +111,35 @@ async def execute(
 
     Read its output under the id of the answer; it ends when nobody reads for a minute. 501: the backend cannot do this.
     """
-    wish, plane = await model_in(request, ExecWish), plane_of(request)
+    wish = await model_in(request, ExecWish)
+    _, task = await _task_beside(request, ref, namespace, replica)
+    given = ExecInput(wish.stdin.encode(), wish.interactive, None if wish.terminal is None else wish.terminal.size())
+    id_, held = plane_of(request).commands.start(task, wish.command, given)
+    return CreatedJson({"id": id_, "task": str(held.task), "node": held.node, "takes_input": wish.interactive})
+
+
+@router.post("/workloads/{ref}/attach")
+async def attach(
+    request: Request,
+    ref: str,
+    namespace: Namespace = None,
+    replica: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
+) -> CreatedJson[StartedCommand]:
+    """Attach to a running task: follow what it writes from now on, and write to its input if it has `run.stdin`.
+
+    Output is read, and input sent, as with a command next to a task; the exit code is that of the task. To end it
+    detaches: the task goes on. 501: the backend cannot do this.
+    """
+    row, task = await _task_beside(request, ref, namespace, replica)
+    takes_input = bool((row["spec"].get("run") or {}).get("stdin"))
+    name = typed(row, task.replica)
+    id_, held = await plane_of(request).commands.attach(task, name, takes_input=takes_input)
+    return CreatedJson({"id": id_, "task": str(held.task), "node": held.node, "takes_input": takes_input})
+
+
+async def _task_beside(request: Request, ref: str, namespace: str | None, replica: int | None) -> tuple[Row, TaskId]:
+    """The task that is meant, with its workload, if this server may give access to it."""
+    plane = plane_of(request)
     if not plane.settings.listen.is_loopback:
         words = "this server has no authentication and listens beyond its own machine"
         raise HttpProblem(403, f"{words}; it runs commands next to tasks only if it listens on 127.0.0.1")
@@ -104,8 +147,29 @@ async def execute(
     replica = replica if replica is not None else named or 0
     if replica >= row["replicas"]:
         raise NotFound(f"workload {row['namespace']}/{row['name']} has no replica {replica}; it has {row['replicas']}")
-    id_, held = plane.commands.start(TaskId(row["id"], replica), wish.command, wish.stdin.encode())
-    return CreatedJson({"id": id_, "task": str(held.task), "node": held.node})
+    return row, TaskId(row["id"], replica)
+
+
+@router.post("/exec/{command}/input", openapi_extra=takes_bytes())
+async def exec_input(
+    request: Request,
+    command: str,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    end: bool = False,
+) -> Json[TakenInput]:
+    """Send what the command reads next: the bytes from `offset` on. Bytes that were sent before count once. `end`: it
+    reads no more after them. The answer says from where to go on; it may wait while the command reads slowly."""
+    content = await content_in(request)
+    taken = await plane_of(request).commands.write(command, content, offset, ended=end)
+    return Json({"offset": taken})
+
+
+@router.put("/exec/{command}/terminal", openapi_extra=takes(TerminalWish))
+async def resize_exec(request: Request, command: str) -> NoContent:
+    """Tell a command that the size of its terminal has changed."""
+    wish = await model_in(request, TerminalWish)
+    await plane_of(request).commands.resize(command, wish.size())
+    return NoContent()
 
 
 @router.get("/exec/{command}/output")

@@ -29,8 +29,7 @@ from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import MAX_NAME, Strict
 from dovetail.model.workloads.caller import submitted_by
 from dovetail.model.workloads.workload import MAX_PATH, Priority, Workload
-from dovetail.responses import ItemList
-from dovetail.responses.questions import DecisionRow, Plans
+from dovetail.responses.questions import DecisionPage, DecisionRow, Plans
 from dovetail.responses.system import HistoryPage
 from dovetail.responses.workloads import (
     AcceptedWorkload,
@@ -46,10 +45,11 @@ from dovetail.responses.workloads import (
     WorkloadPage,
     WorkloadRow,
 )
-from dovetail.store.contract import EventFilter, WorkloadFilter
+from dovetail.store.contract import DecisionPlace, EventFilter, WorkloadFilter
 
 router = Routes(prefix="/workloads", tags=["workloads"])
 
+_CURSOR = "{at!r}/{workload}/{replica}/{attempt}"
 _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 
 
@@ -70,8 +70,20 @@ class ListQuery(Strict):
 async def summaries_of(plane: ControlPlane, rows: list[dict[str, Any]]) -> list[WorkloadRow]:
     """Rows of the store as lists show them."""
     spans = await plane.read(plane.store.run_spans, [row["id"] for row in rows if row["started_at"] is not None])
+    now = time.time()
     shown = [{name: value for name, value in row.items() if name not in ("spec", "shape_json")} for row in rows]
-    return [cast("WorkloadRow", {**row, **run_time(row, spans.get(row["id"]))}) for row in shown]
+    return [
+        cast("WorkloadRow", {**row, **_waits_for(plane, row, now), **run_time(row, spans.get(row["id"]))})
+        for row in shown
+    ]
+
+
+def _waits_for(plane: ControlPlane, row: dict[str, Any], now: float) -> dict[str, str]:
+    """Why some of its tasks wait, where nothing refused them: its own limit, its group, the pause after a failure."""
+    if row["finished_at"] is not None or row["message"]:
+        return {}
+    why = plane.questions.queues.wait_reason(row["id"], now)
+    return {} if why is None or not why.message else {"reason": why.reason, "message": why.message}
 
 
 def start_fields(guess: StartGuess | None) -> PredictedStart:
@@ -210,12 +222,26 @@ async def decisions(
     ref: str,
     namespace: Namespace = None,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 20,
-) -> Json[ItemList[DecisionRow]]:
-    """The decisions about its tasks, with their reasons, newest first; of a group, about all its workloads."""
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> Json[DecisionPage]:
+    """The decisions about its tasks, with their reasons, newest first; of a group, about all its workloads. Go on with
+    `cursor`."""
     plane = plane_of(request)
     found = await plane.names.find(ref, namespace)
-    rows = await plane.read(plane.store.decisions, found.ids, limit, found.replica)
-    return Json({"items": cast("list[DecisionRow]", rows)})
+    before = None if cursor is None else _decision_place(cursor)
+    rows = await plane.read(plane.store.decisions, found.ids, limit + 1, found.replica, before)
+    rows, more = rows[:limit], len(rows) > limit
+    following = _CURSOR.format_map(rows[-1]) if more else None
+    return Json({"items": cast("list[DecisionRow]", rows), "cursor": following})
+
+
+def _decision_place(cursor: str) -> DecisionPlace:
+    try:
+        at, workload, replica, attempt = cursor.split("/")
+        return DecisionPlace(float(at), int(workload), int(replica), int(attempt))
+    except ValueError:
+        words = f"{cursor[:40]!r} is not a cursor that a page gave; leave it out to start from the newest"
+        raise Invalid([Complaint("query parameter", None, "cursor", words)]) from None
 
 
 @router.get("/{ref}/history")

@@ -9,7 +9,7 @@ A key ends once. If something returns under a key whose end was reported, such a
 be lost, the backend stops it and does not report it again: nothing runs twice unnoticed.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -39,6 +39,7 @@ class Capabilities:
     suspend: bool = False
     migrate: bool = False  # can move a running task to another node: it is a `MigratingBackend`
     executes: bool = False  # can run a command next to a task: it is an `ExecutingBackend`
+    attaches: bool = False  # can attach to a running task: it is an `AttachingBackend`
     sees_own_writes: bool = True  # `status` reflects a bind or stop that has returned
     stale_for_s: float = 0.0  # the usual delay until a change in the backend is reported
 
@@ -132,7 +133,15 @@ class LogChunk:
     ended: bool  # the task has ended, and this is the last chunk
 
 
+@dataclass(frozen=True, slots=True)
+class TerminalSize:
+    rows: int
+    columns: int
+
+
 Report = Callable[[Event], Awaitable[None]]
+#: What a command reads, in order, with changes of its terminal's size in between. Its end is the end of the input.
+CommandInput = AsyncIterator[bytes | TerminalSize]
 
 
 class Backend(Protocol):
@@ -177,15 +186,20 @@ class Backend(Protocol):
 
 
 @runtime_checkable
-class IndexedLogs(Protocol):
-    """The additional interface of a backend that finds places in the output of an attempt without reading all of it."""
-
-    async def log_tail(self, key: str, lines: int) -> int:
-        """The byte offset at which the last lines begin. Raises KeyError for a key without logs."""
+class TimedLogs(Protocol):
+    """The additional interface of a backend that knows when an attempt wrote what."""
 
     async def log_since(self, key: str, at: float) -> int | None:
         """The byte offset of what was written since that time, or a little before; None if that is not known. Raises
         KeyError for a key without logs."""
+
+
+@runtime_checkable
+class IndexedLogs(TimedLogs, Protocol):
+    """The additional interface of a backend that finds places in the output of an attempt without reading all of it."""
+
+    async def log_tail(self, key: str, lines: int) -> int:
+        """The byte offset at which the last lines begin. Raises KeyError for a key without logs."""
 
 
 @runtime_checkable
@@ -201,8 +215,24 @@ class MigratingBackend(Protocol):
 class ExecutingBackend(Protocol):
     """The additional interface of a backend with `capabilities.executes`."""
 
-    def execute(self, key: str, command: Sequence[str], stdin: bytes) -> AsyncGenerator[bytes | int]:
+    def execute(
+        self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None
+    ) -> AsyncGenerator[bytes | int]:
         """Run a command where the attempt runs, with its directory, environment and limits. Yields what the command
         writes, and last its exit code. Closing the generator ends the command where the backend can do that.
 
-        Raises KeyError if no such attempt runs now, Refusal for what the backend cannot do, such as passing `stdin`."""
+        `given`: what it reads; None: nothing. `terminal`: it runs in a terminal of that size.
+
+        Raises KeyError if no such attempt runs now, Refusal for what the backend cannot do."""
+
+
+@runtime_checkable
+class AttachingBackend(Protocol):
+    """The additional interface of a backend with `capabilities.attaches`."""
+
+    def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
+        """Follow what the attempt writes from now on, and pass on `given` to it; that needs `run.stdin`. Yields nothing
+        (`b""`) once it is attached, then the output, and last the exit code of the attempt. Closing the generator
+        detaches: the attempt goes on.
+
+        Raises KeyError if no such attempt runs now, Refusal if it ended without an exit code."""

@@ -11,7 +11,8 @@ import codecs
 import contextlib
 import os
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from datetime import datetime
 from pathlib import Path
 
 from dovetail.backends.contract import LogChunk
@@ -177,6 +178,18 @@ def offset_at(path: Path, at: float) -> int:
             break
         reached = int(size)
     return reached
+
+
+async def offset_since(pieces: AsyncIterator[bytes], at: float) -> int:
+    """How many bytes were written before that time, in pieces that each begin with the time they were written at, in
+    the format of RFC 3339, and a space."""
+    offset = 0
+    async for piece in pieces:
+        written, _, content = piece.partition(b" ")
+        if datetime.fromisoformat(written.decode()).timestamp() >= at:
+            break
+        offset += len(content)
+    return offset
 
 
 def whole_characters(content: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """Commands that ask and change nothing: `plan`, `explain`, `why-not`, `capacity`, `fragmentation`."""
 
 import time
+from functools import partial
 from typing import Annotated
 
 import click
@@ -24,6 +25,7 @@ def plan(
     ] = None,
     file: Files = [],  # noqa: B006 - the parser wants the default itself and never changes it
     job: JobOptions = NO_OPTIONS,
+    tasks: Annotated[int | None, Option(metavar="N", min=1, help="Try so many tasks of each.  [default: 1000]")] = None,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
@@ -35,7 +37,7 @@ def plan(
 
     work = work_to_submit(file, run or [], job, verb="plan")
     with connect(url) as client:
-        plan_and_show(client, work, output)
+        plan_and_show(partial(client.plan, tasks=tasks), work, output)
 
 
 def explain(name: WorkloadName, namespace: Namespace = None, output: Output = Format.TABLE, url: Url = None) -> None:

@@ -50,10 +50,21 @@ class NetworkCalls:
     def distances_csv(self) -> str:
         return self._http.ask("GET", f"{API}/distances", params={"format": "csv"}).text
 
-    def set_distances(self, distances: Sequence[tuple[str, str, float]]) -> int:
-        """Each from one node to another, in both directions; others stay. Returns how many were set."""
+    def set_distances(self, distances: Sequence[tuple[str, str, float]] | bytes) -> int:
+        """Each from one node to another, in both directions; others stay. Bytes are CSV, or JSON as a list of items or
+        as `{"items": […]}`. Returns how many were set."""
+        if isinstance(distances, bytes):
+            return self._set_distances_as_written(distances.strip())
         items = [{"from": start, "to": end, "distance": distance} for start, end, distance in distances]
         found: SetDistances = self._http.json("PUT", f"{API}/distances", json={"items": items}, repeatable=True)
+        return found["set"]
+
+    def _set_distances_as_written(self, text: bytes) -> int:
+        is_json = text.startswith((b"[", b"{"))
+        content = b'{"items": ' + text + b"}" if text.startswith(b"[") else text
+        headers = {"Content-Type": "application/yaml" if is_json else "text/csv"}  # as YAML, mistakes have their line
+        path = f"{API}/distances"
+        found: SetDistances = self._http.json("PUT", path, content=content, headers=headers, repeatable=True)
         return found["set"]
 
     def clear_distances(self, start: str | None = None, end: str | None = None) -> int:

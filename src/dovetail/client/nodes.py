@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from dovetail.client.transport import API, Transport, segment, written
+from dovetail.client.transport import API, Transport, as_body, segment
 
 if TYPE_CHECKING:
     from dovetail.model.node import Node
@@ -21,9 +21,9 @@ class NodeCalls:
     def node(self, name: str) -> NodeDetail:
         return cast("NodeDetail", self._http.json("GET", _node(name)))
 
-    def register_node(self, node: Node | Mapping[str, Any]) -> NodeDetail:
-        """Register a node with the backend `registered`, or change what is known about it."""
-        return cast("NodeDetail", self._http.json("POST", f"{API}/nodes", json=written(node), repeatable=True))
+    def register_node(self, node: Node | Mapping[str, Any] | bytes) -> NodeDetail:
+        """Register a node with the backend `registered`, or change what is known about it. Bytes are YAML."""
+        return cast("NodeDetail", self._http.json("POST", f"{API}/nodes", **as_body(node), repeatable=True))
 
     def patch_node(
         self,

@@ -32,9 +32,9 @@ class QuestionCalls:
         path = f"{workload_path(ref)}/why-not/{quote(node, safe='')}"
         return cast("WhyNotAnswer", self._http.json("GET", path, params={"namespace": namespace}))
 
-    def plan(self, work: Work | Sequence[Work] | bytes) -> list[PlanAnswer]:
+    def plan(self, work: Work | Sequence[Work] | bytes, *, tasks: int | None = None) -> list[PlanAnswer]:
         """Where each workload would go now, each by itself. Bytes are YAML as it stands in a file."""
-        plans: Plans = self._http.json("POST", f"{API}/plan", **as_body(work), repeatable=True)
+        plans: Plans = self._http.json("POST", f"{API}/plan", params={"tasks": tasks}, **as_body(work), repeatable=True)
         return plans["plans"]
 
     def capacity(self, work: Work) -> CapacityAnswer:

@@ -6,10 +6,13 @@ at once, unless it says that it cannot answer now (503).
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dovetail.client.errors import ConnectError, DovetailError
 from dovetail.model.backoff import Backoff
+
+if TYPE_CHECKING:
+    from threading import Event
 
 T = TypeVar("T")
 
@@ -19,10 +22,17 @@ _UNAVAILABLE = 503
 
 
 class Reconnecting:
-    """`on_trouble` hears the error once each time the server goes away."""
+    """`on_trouble` hears the error once each time the server goes away. When `interrupted` is set, nothing is asked
+    again."""
 
-    def __init__(self, for_s: float = RECONNECT_S, on_trouble: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        for_s: float = RECONNECT_S,
+        on_trouble: Callable[[str], None] | None = None,
+        interrupted: "Event | None" = None,
+    ) -> None:
         self._for_s = for_s
+        self._interrupted = interrupted
         self._on_trouble = on_trouble
         self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._away_since: float | None = None
@@ -51,6 +61,7 @@ class Reconnecting:
             self._away_since = now
             if self._on_trouble is not None and self._for_s > 0:
                 self._on_trouble(str(error))
-        if now - self._away_since >= self._for_s:
+        if now - self._away_since >= self._for_s or (self._interrupted is not None and self._interrupted.is_set()):
             raise error
-        time.sleep(self._backoff.next_s())
+        pause = time.sleep if self._interrupted is None else self._interrupted.wait
+        pause(self._backoff.next_s())

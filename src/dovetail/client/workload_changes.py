@@ -1,16 +1,16 @@
-"""Client methods for workloads after they were submitted: cancel a selection, retry, run a command next to a task."""
+"""Client methods for workloads after they were submitted: cancel, retry, attach, run commands next to tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote
 
 from dovetail.client.transport import API, Transport, segment
 from dovetail.client.workloads import workload_path
 
 if TYPE_CHECKING:
-    from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand
+    from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand, TakenInput
     from dovetail.responses.workloads import AcceptedWorkload
 
 
@@ -69,12 +69,27 @@ class WorkloadChangeCalls:
         *,
         replica: int | None = None,
         stdin: str = "",
+        interactive: bool = False,
+        terminal: tuple[int, int] | None = None,
     ) -> StartedCommand:
-        """Run a command next to a running task. Read its output with `exec_output` until it has ended."""
+        """Run a command next to a running task. Read its output with `exec_output` until it has ended.
+
+        `stdin`: what it reads. `interactive`: send more with `exec_input`. `terminal`: rows and columns of the terminal
+        that it runs in; without one it has none."""
         params = {"namespace": namespace, "replica": replica}
-        body = {"command": list(command), "stdin": stdin}
+        body: dict[str, Any] = {"command": list(command), "stdin": stdin}
+        if interactive:
+            body["interactive"] = True
+        if terminal is not None:
+            body["terminal"] = {"rows": terminal[0], "columns": terminal[1]}
         path = f"{workload_path(ref)}/exec"
         return cast("StartedCommand", self._http.json("POST", path, params=params, json=body))
+
+    def attach(self, ref: str | int, namespace: str | None = None, *, replica: int | None = None) -> StartedCommand:
+        """Attach to a running task: `exec_output` gives what it writes from now on and last its exit code, `exec_input`
+        sends to it if the answer says so, `end_exec` detaches."""
+        params = {"namespace": namespace, "replica": replica}
+        return cast("StartedCommand", self._http.json("POST", f"{workload_path(ref)}/attach", params=params))
 
     def exec_output(self, id_: str, *, offset: int = 0) -> CommandOutput:
         """What the command wrote from a byte offset on; waits a few seconds for something."""
@@ -84,6 +99,18 @@ class WorkloadChangeCalls:
         ended, error = headers.get("x-ended") == "true", unquote(headers.get("x-error") or "")
         following = int(headers.get("x-next-offset") or offset + len(answer.content))
         return CommandOutput(answer.content, following, ended, None if code is None else int(code), error)
+
+    def exec_input(self, id_: str, content: bytes, *, offset: int, end: bool = False) -> int:
+        """Send what the command reads from this byte offset on. Returns the offset from which to go on. `end`: there is
+        no more."""
+        params, headers = {"offset": offset, "end": end or None}, {"Content-Type": "application/octet-stream"}
+        path = f"{_exec(id_)}/input"
+        taken = self._http.json("POST", path, params=params, content=content, headers=headers, repeatable=True)
+        return cast("TakenInput", taken)["offset"]
+
+    def resize_exec(self, id_: str, rows: int, columns: int) -> None:
+        """The size of its terminal has changed."""
+        self._http.ask("PUT", f"{_exec(id_)}/terminal", json={"rows": rows, "columns": columns}, repeatable=True)
 
     def end_exec(self, id_: str) -> None:
         """End the command, where its backend can do that."""

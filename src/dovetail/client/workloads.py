@@ -10,7 +10,7 @@ from dovetail.client.transport import API, Transport, as_body, segment
 
 if TYPE_CHECKING:  # importing the model takes longer than the server takes to answer, and plain mappings do as well
     from dovetail.model.workloads.workload import Workload
-    from dovetail.responses.questions import DecisionRow, PlanAnswer, Plans
+    from dovetail.responses.questions import DecisionPage, DecisionRow, PlanAnswer, Plans
     from dovetail.responses.system import HistoryPage, HistoryRow
     from dovetail.responses.workloads import (
         AcceptedWorkload,
@@ -163,6 +163,13 @@ class WorkloadCalls:
         """Newest first."""
         params = {"namespace": namespace, "limit": limit}
         return cast("list[DecisionRow]", self._http.items(f"{workload_path(ref)}/decisions", params))
+
+    def decision_page(
+        self, ref: str | int, namespace: str | None = None, *, limit: int = 20, cursor: str | None = None
+    ) -> DecisionPage:
+        """Newest first; go on with `cursor`."""
+        params = {"namespace": namespace, "limit": limit, "cursor": cursor}
+        return cast("DecisionPage", self._http.json("GET", f"{workload_path(ref)}/decisions", params=params))
 
     def history(
         self, ref: str | int, namespace: str | None = None, *, after: int = 0, limit: int = 100

@@ -10,9 +10,9 @@ TCP keep-alive detects dead peers, so a watch does not hang on a connection with
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode
 
 import orjson
@@ -23,6 +23,9 @@ from dovetail.kubernetes_client.exchange import HttpAnswer, HttpExchange
 from dovetail.kubernetes_client.streaming_response import BrokenExchange, ResponseHead
 from dovetail.kubernetes_client.tasks import cancel
 from dovetail.kubernetes_client.tunnel import Proxy
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes_client.websocket import WebSocket
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -179,6 +182,23 @@ class Api:
             if not (again and isinstance(failure, Unauthorized)):
                 raise failure
             self.access.credentials.reject()
+
+    async def websocket(self, path: str, params: Sequence[tuple[str, str]]) -> "WebSocket":
+        """Opened; whoever asked closes it."""
+        from dovetail.kubernetes_client.websocket import UpgradeRefused
+
+        target = f"{path}?{urlencode(params)}"
+        for again in (True, False):
+            try:
+                return await self._exchange.websocket(target, await self._headers_for(None), self._timeout_s)
+            except UpgradeRefused as error:
+                failure = failure_of(HttpAnswer(error.status, error.content, None))
+            except BrokenExchange as error:
+                raise ApiUnreachable(self._words(error)) from None
+            if not (again and isinstance(failure, Unauthorized)):
+                raise failure
+            self.access.credentials.reject()
+        raise AssertionError("the last try returns or raises")
 
     @asynccontextmanager
     async def _follow(

@@ -13,14 +13,17 @@ import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import httptools
 
 from dovetail.kubernetes_client.streaming_response import BrokenExchange, StreamingResponse
 from dovetail.kubernetes_client.tunnel import AnyProtocol, Proxy
+
+if TYPE_CHECKING:
+    from dovetail.kubernetes_client.websocket import WebSocket
 
 IDLE_S = 55.0
 """Kept connections are used for so long: servers and balancers close them after a minute or more."""
@@ -131,11 +134,14 @@ class HttpExchange:
         self._base = parts.path.rstrip("/").encode("ascii")
         self._trust, self._proxy = trust, proxy
         self._server_name = (server_name or self._host) if trust is not None else None
-        lines = {"Host": parts.netloc.rpartition("@")[2], **headers}
+        self._netloc, self._sent = parts.netloc.rpartition("@")[2], dict(headers)
+        lines = {"Host": self._netloc, **headers}
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode("latin-1")
         if proxy is not None and trust is None:  # the proxy is asked, for the whole address
             self._base = f"http://{lines['Host']}".encode("ascii") + self._base
             self._headers += proxy.header
+            name, _, value = proxy.header.decode("latin-1").strip().partition(": ")
+            self._sent |= {name: value} if name else {}
         self._idle: deque[_Connection] = deque()
         self._busy: set[_Connection] = set()
         self._lasting: set[StreamingResponse] = set()
@@ -203,6 +209,22 @@ class HttpExchange:
         found = await self._connect(lambda: StreamingResponse(request, self._lasting.discard), connect_s)
         if found.is_open:
             self._lasting.add(found)
+        return found
+
+    async def websocket(self, target: str, headers: Mapping[str, str], connect_s: float) -> "WebSocket":
+        """On a connection of its own; whoever asked closes it. Raises UpgradeRefused."""
+        from dovetail.kubernetes_client.websocket import ConnectionStreams, WebSocket
+
+        found = WebSocket(await self._connect(ConnectionStreams, connect_s))
+        try:
+            async with asyncio.timeout(connect_s):
+                await found.open(self._netloc, self._base.decode("ascii") + target, {**self._sent, **headers})
+        except TimeoutError:
+            found.close()
+            raise BrokenExchange(f"no answer in {connect_s:g} s") from None
+        except BaseException:
+            found.close()
+            raise
         return found
 
     def _request(self, method: str, target: str, headers: dict[str, str], body: bytes | None) -> bytes:

@@ -91,6 +91,8 @@ class ReportedTask(TypedDict):
 
 
 class RunOrder(TypedDict):
+    """`run.env`: the variables of the task, with those that every backend adds."""
+
     key: str
     namespace: str
     name: str

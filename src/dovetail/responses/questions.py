@@ -157,6 +157,13 @@ class PlannedCommunication(TypedDict):
     message: str
 
 
+class DecisionPage(TypedDict):
+    """`cursor` continues after the last one; null when there are no more."""
+
+    items: list[DecisionRow]
+    cursor: str | None
+
+
 class PlanAnswer(PlacementBlockers):
     """`tasks` that were tried; the first one that fits nowhere ends the list. `over_quota`: the reason, where a limit
     of the queue blocks it. `displaces`: tasks to preempt for what does not fit. `communication`: for a gang on several

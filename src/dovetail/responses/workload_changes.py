@@ -12,11 +12,19 @@ class CancelledWorkloads(TypedDict):
 
 
 class StartedCommand(TypedDict):
-    """`id`: under which its output is read. `task` and `node`: next to what it runs, and where."""
+    """`id`: under which its output is read. `task` and `node`: next to what it runs, and where. `takes_input`: whether
+    input can be sent."""
 
     id: str
     task: str
     node: str
+    takes_input: bool
+
+
+class TakenInput(TypedDict):
+    """`offset`: of the next byte; smaller than what was sent if there was no room for it."""
+
+    offset: int
 
 
 class RetriedWorkload(AcceptedWorkload):

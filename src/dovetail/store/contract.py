@@ -6,7 +6,7 @@ Methods block; the control loop calls them on threads. One writer, many readers.
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot
 
@@ -24,6 +24,15 @@ class WorkloadFilter:
     priority: str | None = None
     name: str | None = None  # a part of it
     unfinished: bool = False
+
+
+class DecisionPlace(NamedTuple):
+    """Where a decision stands in the list of decisions, newest first."""
+
+    at: float
+    workload: int
+    replica: int
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +169,14 @@ class Store(Protocol):
         """Unfinished tasks that hold capacity on the node, with namespace and name of their workload."""
 
     def decisions(
-        self, workload_id: int | Collection[int], limit: int = 20, replica: int | None = None
+        self,
+        workload_id: int | Collection[int],
+        limit: int = 20,
+        replica: int | None = None,
+        before: DecisionPlace | None = None,
     ) -> list[dict[str, Any]]:
-        """Newest first, `explanation` already parsed; of one task only, if `replica` is given."""
+        """Newest first, `explanation` already parsed; of one task, if `replica` is given. `before`: only those that
+        follow this one in that order."""
 
     def history(
         self,

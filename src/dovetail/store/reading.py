@@ -10,13 +10,13 @@ from collections.abc import Collection
 from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Select, func, select, text
+from sqlalchemy import ColumnElement, Connection, Select, func, select, text, tuple_
 
 from dovetail.model.reason import explanation_dict
 from dovetail.model.record import BackendRecord
 from dovetail.model.task import WorkloadState
 from dovetail.store.activity import FRESH, SUMMARY, ActivityReads, id_in, with_devices
-from dovetail.store.contract import Page, WorkloadFilter
+from dovetail.store.contract import DecisionPlace, Page, WorkloadFilter
 from dovetail.store.schema import (
     HOLDS_NODE,
     UNFINISHED,
@@ -124,12 +124,19 @@ class Reads(ActivityReads):
         return [with_devices(row) for row in self._rows(query)]
 
     def decisions(
-        self, workload_id: int | Collection[int], limit: int = 20, replica: int | None = None
+        self,
+        workload_id: int | Collection[int],
+        limit: int = 20,
+        replica: int | None = None,
+        before: DecisionPlace | None = None,
     ) -> list[dict[str, Any]]:
-        newest_first = (decisions.c.at.desc(), decisions.c.replica.desc(), decisions.c.attempt.desc())
-        query = select(decisions).where(_is(decisions.c.workload, workload_id)).order_by(*newest_first).limit(limit)
+        place = (decisions.c.at, decisions.c.workload, decisions.c.replica, decisions.c.attempt)
+        query = select(decisions).where(_is(decisions.c.workload, workload_id))
+        query = query.order_by(*(column.desc() for column in place)).limit(limit)
         if replica is not None:
             query = query.where(decisions.c.replica == replica)
+        if before is not None:
+            query = query.where(tuple_(*place) < tuple_(*before))
         return [row | {"explanation": explanation_dict(orjson.loads(row["explanation"]))} for row in self._rows(query)]
 
     def history(

@@ -29,12 +29,19 @@ def beat(http: httpx.Client, name: str, *tasks: dict[str, Any], **more: Any) -> 
 
 def test_a_registered_node_fetches_work_and_reports_it(http: httpx.Client) -> None:
     assert registered(http, "far", backend="sim")["backend"] == "registered"
-    work = {"name": "remote", "run": {"command": ["true"]}, "limits": {"memory": "1GiB"}, "deadline": {"run_for": "1h"}}
+    work = {
+        "name": "remote",
+        "array": "7",
+        "run": {"command": ["true"], "env": {"A": "b"}},
+        "limits": {"memory": "1GiB"},
+        "deadline": {"run_for": "1h"},
+    }
     submitted(http, work | ON_FAR)
     [order] = wait_for(lambda: beat(http, "far")["run"])
     assert beat(http, "far")["run"] == [order]
     assert order["name"] == "remote"
-    assert order["run"] == {"command": ["true"]}
+    assert order["run"]["command"] == ["true"]
+    assert {"A": "b", "DOVETAIL_WORKLOAD": "remote", "DOVETAIL_ARRAY_INDEX": "7"}.items() <= order["run"]["env"].items()
     assert order["limits"] == {"memory": "1GiB"}
     assert order["deadline"] == {"run_for": "1h"}
     assert (order["replica"], order["replicas"]) == (0, 1)

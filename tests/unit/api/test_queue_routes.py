@@ -40,6 +40,9 @@ def test_work_at_its_own_limit_is_in_the_answer_and_says_so(http: httpx.Client) 
     [few] = http.get("/queue").json()["items"]
     limit = "its own limit of 1 running task is reached (concurrency: 1)"
     assert (few["position"], few["reason"], few["waits_for"]) == (None, "concurrency", limit)
+    [row] = http.get("/workloads?name=few").json()["items"]
+    for shown in (row, http.get("/workloads/few").json()):
+        assert (shown["reason"], shown["message"]) == ("concurrency", limit)
     explained = http.get("/workloads/few/explain").json()
     assert explained["answer"] == f"few is running: 1 of 3 tasks holds a node, 2 wait: {limit}."
     assert explained["now"] is None

@@ -117,7 +117,7 @@ def test_a_plan_tells_how_far_it_came() -> None:
     assert sentences.planned(job(1), placed[:1]) == "job would go to a."
     assert sentences.planned(job(3), placed) == "All 3 tasks of job would be placed, on 2 nodes."
     assert sentences.planned(job(5000), placed) == (
-        "The first 3 of 5,000 tasks of job would be placed, on 2 nodes; a plan goes no further."
+        "The first 3 of 5,000 tasks of job would be placed, on 2 nodes; for all of them: dovetail plan --tasks 5000."
     )
     assert sentences.planned(job(9), [*placed, stuck]) == (
         "3 of 9 tasks of job would be placed, on 2 nodes; the rest would wait: no room."

@@ -25,6 +25,30 @@ def test_accepted_work_is_placed_and_can_be_looked_at(http: httpx.Client) -> Non
     assert kinds[0] == "submitted"
 
 
+def test_the_decisions_come_page_by_page(http: httpx.Client) -> None:
+    submitted(http, {"name": "paged", "replicas": 7, "resources": {"cpu": "10m"}})
+    path = "/workloads/paged/decisions"
+    whole = wait_for(lambda: rows if len(rows := http.get(path).json()["items"]) == 7 else None)
+    found: list[dict[str, object]] = []
+    cursor = None
+    while cursor is not None or not found:
+        page = http.get(path, params={"limit": 3} | ({"cursor": cursor} if cursor else {})).json()
+        found += page["items"]
+        cursor = page["cursor"]
+    assert found == whole
+    assert "is not a cursor" in problem_in(http.get(path, params={"cursor": "x"}), 422)["errors"][0]["message"]
+    http.delete("/workloads/paged")
+
+
+def test_a_plan_goes_as_far_as_is_asked(http: httpx.Client) -> None:
+    work = {"name": "wide", "replicas": 5, "resources": {"cpu": "1m"}}
+    [some] = http.post("/plan?tasks=3", json=work).json()["plans"]
+    assert some["answer"].startswith("The first 3 of 5 tasks of wide would be placed")
+    assert some["answer"].endswith("; for all of them: dovetail plan --tasks 5.")
+    [whole] = http.post("/plan?tasks=5", json=work).json()["plans"]
+    assert whole["placed"] == 5
+
+
 @pytest.mark.parametrize(
     ("name", "wrap"),
     [("one", lambda work: work), ("listed", lambda work: [work]), ("wrapped", lambda work: {"workloads": [work]})],

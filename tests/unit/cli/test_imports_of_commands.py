@@ -58,18 +58,21 @@ ASKED = """
     capacity --cpu 1
     fragmentation
     policy
+    policy set guarded-rule --require node.free.cpu>1
     constraint check node.free.cpu>1
     affinity
     affinity set cart node-1
     nodes
     nodes show node-1
     nodes label node-1 disk=nvme
+    nodes register -f NODE
     cordon node-1
     uncordon node-1
     drain node-2
     fail node node-3
     topology
     distance
+    distance import TABLE
     distance get node-1 node-2
     backend
     backend show sim
@@ -77,6 +80,7 @@ ASKED = """
     run --name guarded -- true
     retry guarded
     exec guarded -- true
+    attach guarded
     cancel guarded
     version
     completion fish
@@ -84,7 +88,7 @@ ASKED = """
 #: They run something in their own process, or read files that the server does not read for them.
 OTHERS = {"simulate", "kubernetes", "serve", "demo", "config", "diff"}
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
-REFUSED = {"run", "retry", "exec"}
+REFUSED = {"run", "retry", "exec", "attach"}
 
 RUNNER = """
 import contextlib, io, json, sys
@@ -122,7 +126,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_no_command_that_asks_a_server_imports_anything_heavy(url: str, tmp_path: Path) -> None:
     file = tmp_path / "work.yaml"
     file.write_text("name: from-a-file\n")
-    lines = [line.replace("FILE", str(file)).split() for line in ASKED.strip().splitlines()]
+    (tmp_path / "node.yaml").write_text("name: joins\ncapacity: {cpu: 1}\n")
+    (tmp_path / "table.csv").write_text("from,to,distance\nnode-1,node-2,30\n")
+    places = {"FILE": file, "NODE": tmp_path / "node.yaml", "TABLE": tmp_path / "table.csv"}
+    lines = [[str(places.get(word, word)) for word in line.split()] for line in ASKED.strip().splitlines()]
     found = list(imported([["--url", url, *words] for words in lines]))
     assert len(found) == len(lines)
     exits = [5 if words[0] in REFUSED else 0 for words in lines]

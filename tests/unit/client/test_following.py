@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import pytest
 from click.testing import CliRunner
@@ -11,7 +12,10 @@ from tests.unit.api.server import serving, settings_in
 from dovetail.cli.main import app
 from dovetail.cli.workloads import logs
 from dovetail.client import Client, ConnectError, DovetailError
+from dovetail.client.following import FollowedTask, WorkloadFollower
+from dovetail.client.output import OutputChunk
 from dovetail.client.reconnecting import Reconnecting
+from dovetail.responses.workloads import TaskRow
 
 RUNS = {"name": "runs", "run": {"command": ["x"]}}
 
@@ -71,3 +75,34 @@ def test_a_server_that_is_not_ready_is_asked_again() -> None:
     heard: list[str] = []
     assert Reconnecting(60.0, heard.append).ask(ask) == "here"
     assert len(heard) == 1
+
+
+def test_attempts_that_came_and_went_between_two_questions_are_not_left_out() -> None:
+    written = {1: "first", 2: "second", 3: "third"}
+
+    def read(attempt: int, offset: int = 0, **_: object) -> OutputChunk:
+        if attempt == 2 and offset == 0:
+            return OutputChunk("sec", 3, False, attempt)
+        return OutputChunk(written[attempt][offset:], len(written[attempt]), True, attempt)
+
+    rows = iter([[task_row("running", 1)], [task_row("running", 3)], [task_row("succeeded", 3)]])
+    follower = WorkloadFollower(lambda: next(rows), {0: FollowedTask(read)}, Reconnecting(0.0))
+    assert list(follower.news()) == [(0, "first")]
+    assert not follower.is_over
+    assert list(follower.news()) == [(0, "sec"), (0, "ond"), (0, "third")]
+    assert list(follower.news()) == []
+    assert follower.is_over
+
+
+def test_a_command_follows_more_tasks_than_there_could_be_threads(tmp_path: Path) -> None:
+    with serving(settings_in(tmp_path)) as url, Client(url) as client:
+        run = {"command": ["x"], "simulate": {"run_time": "1ms"}}
+        client.submit({"name": "many", "replicas": 60, "resources": {"cpu": "10m"}, "run": run})
+        result = CliRunner().invoke(app, ["logs", "many", "--all", "-f", "--url", url])
+        assert result.exit_code == 0
+        titles = {line.partition(": ")[0] for line in result.stdout.splitlines() if line.startswith("many.")}
+        assert titles == {f"many.{replica}" for replica in range(60)}
+
+
+def task_row(state: str, attempt: int) -> TaskRow:
+    return cast("TaskRow", {"replica": 0, "state": state, "attempt": attempt})

@@ -67,7 +67,7 @@ def test_an_unknown_strategy_of_a_gang_is_refused_at_its_field_with_the_known_on
             await plane.submit([work("x", replicas=2, gang={"min": 2}, topology={"strategy": "pakc"})])
         (complaint,) = refused.value.complaints
         assert (complaint.source, complaint.field) == ("workload x", "topology.strategy")
-        assert complaint.message.startswith("invalid_strategy: unknown strategy 'pakc'. Did you mean 'pack'?")
+        assert complaint.message.startswith("unknown strategy 'pakc'. Did you mean 'pack'?")
 
     scene(tmp_path, play)
 

@@ -97,7 +97,7 @@ def test_limits_and_routes_are_checked_before_anything_is_written(tmp_path: Path
     async def play(plane: ControlPlane) -> None:
         with pytest.raises(Invalid, match="replicas: 100000 is more than"):
             await plane.submit([work("a", replicas=100_000)])
-        with pytest.raises(Invalid, match="invalid_strategy"):
+        with pytest.raises(Invalid, match="profile: unknown profile 'nosuch'"):
             await plane.submit([work("a", profile="nosuch")])
         with pytest.raises(Invalid, match="unknown scheduler"):
             await plane.submit([work("a", scheduler="nosuch")])

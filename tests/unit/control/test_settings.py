@@ -42,7 +42,7 @@ def test_the_strategy_variable_names_the_default_profile(tmp_path: Path) -> None
 
 def test_an_unknown_strategy_is_an_invalid_strategy(tmp_path: Path) -> None:
     (said,) = complaints(tmp_path, "{}", {"SCHEDULING_STRATEGY": "bestfit"})
-    assert "invalid_strategy: unknown profile 'bestfit'. Did you mean 'best_fit'?" in said
+    assert "scheduling.default_profile: unknown profile 'bestfit'. Did you mean 'best_fit'?" in said
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_all_mistakes_of_a_file_are_named_in_one_run(tmp_path: Path) -> None:
         "variable DOVETAIL_LOOP__PARALLEL: loop.parallel: 0 is too small",
         "/nowhere/topology.yaml: cannot be read",
         "settings.yaml:1: listen.port: 99999 is too large",
-        "settings.yaml:3: scheduling.default_profile: invalid_strategy: unknown profile 'nope'",
+        "settings.yaml:3: scheduling.default_profile: unknown profile 'nope'",
         "settings.yaml:6: scheduling.profiles.mine.filters[0]: unknown filter 'nonsense'",
         "settings.yaml:7: scheduling.profiles.mine.scores.wrong: unknown score 'wrong'",
         "settings.yaml:8: scheduling.profiles.other.order: unknown ordering 'sideways'",

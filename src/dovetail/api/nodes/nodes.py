@@ -218,7 +218,10 @@ def _order(assignment: Assignment) -> RunOrder:
         "name": spec.name,
         "replica": assignment.task.replica,
         "replicas": spec.replicas,
-        "run": spec.run.model_dump(mode="json", exclude_defaults=True),
+        "run": {
+            **spec.run.model_dump(mode="json", exclude_defaults=True),
+            "env": spec.run.env | assignment.variables(),
+        },
         "limits": spec.limits.model_dump(mode="json", exclude_none=True),
         "deadline": spec.deadline.model_dump(mode="json", exclude_none=True),
         "grace_s": spec.disruption.grace,

@@ -41,6 +41,11 @@ def takes(
     return {"requestBody": {"required": required, "content": content}}
 
 
+def takes_bytes() -> dict[str, Any]:
+    """For `openapi_extra`: the body is taken as it is."""
+    return {"requestBody": {"content": {"application/octet-stream": {"schema": _TEXT}}}}
+
+
 class Routes(APIRouter):
     """A router whose routes say in their return annotation what they answer, in the classes of `replies`."""
 

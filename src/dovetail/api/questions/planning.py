@@ -23,28 +23,32 @@ from dovetail.responses.questions import (
 )
 
 MOST_WORKLOADS = 500  # of one plan: each is scheduled in a trial
-MOST_TASKS = 1000  # of one workload
+USUAL_TASKS = 1000  # of one workload
+MOST_TASKS = 100_000  # of one workload, if asked for
 MOST_DISPLACING = 20  # workloads of one plan for which preemption is tried, which takes longer than placing
 #: Nothing blocks it, or nothing that could be changed.
 NO_IMPASSE = Impasse((), True, "", ())
 
 
-async def plans(plane: ControlPlane, specs: list[Workload]) -> list[PlanAnswer]:
-    """Each workload by itself, on the cluster as it is when its turn comes."""
+async def plans(plane: ControlPlane, specs: list[Workload], most_tasks: int = USUAL_TASKS) -> list[PlanAnswer]:
+    """Each workload by itself, on the cluster as it is when its turn comes. `most_tasks`: so many of each are tried."""
     if len(specs) > MOST_WORKLOADS:
         words = f"{len(specs)} workloads; a plan takes at most {MOST_WORKLOADS} at once"
         raise Invalid([Complaint("request body", None, "", words)])
     found: list[PlanAnswer] = []
     searches = MOST_DISPLACING
-    together = await _groups(plane, specs)
+    together = await _groups(plane, specs, most_tasks)
     for spec in specs:
-        plan = await plane.ask(partial(_plan, plane, spec, together.get((spec.namespace, spec.name)), searches > 0))
+        tasks = together.get((spec.namespace, spec.name))
+        plan = await plane.ask(partial(_plan, plane, spec, tasks, most_tasks, searches > 0))
         searches -= bool(plan["unplaced"])
         found.append(plan)
     return found
 
 
-async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[tuple[str, str], list[PlannedTask]]:
+async def _groups(
+    plane: ControlPlane, specs: list[Workload], most_tasks: int
+) -> dict[tuple[str, str], list[PlannedTask]]:
     """The tasks of workloads that start together with others here."""
     members: dict[tuple[str, str], list[Workload]] = {}
     for spec in specs:
@@ -52,21 +56,28 @@ async def _groups(plane: ControlPlane, specs: list[Workload]) -> dict[tuple[str,
             members.setdefault((spec.namespace, spec.gang.group), []).append(spec)
     found: dict[tuple[str, str], list[PlannedTask]] = {}
     for group in members.values():
-        planned = await plane.ask(partial(_plan_group, plane, group))
+        planned = await plane.ask(partial(_plan_group, plane, group, most_tasks))
         found |= {(spec.namespace, spec.name): tasks for spec, tasks in zip(group, planned, strict=True)}
     return found
 
 
-def _plan_group(plane: ControlPlane, group: list[Workload], _: IsSpent) -> Pieces[list[list[PlannedTask]]]:
-    return plane.questions.plans.plan_group(group, MOST_TASKS, time.time())
+def _plan_group(
+    plane: ControlPlane, group: list[Workload], most_tasks: int, _: IsSpent
+) -> Pieces[list[list[PlannedTask]]]:
+    return plane.questions.plans.plan_group(group, most_tasks, time.time())
 
 
 def _plan(
-    plane: ControlPlane, spec: Workload, tasks: list[PlannedTask] | None, may_search: bool, is_spent: IsSpent
+    plane: ControlPlane,
+    spec: Workload,
+    tasks: list[PlannedTask] | None,
+    most_tasks: int,
+    may_search: bool,
+    is_spent: IsSpent,
 ) -> Pieces[PlanAnswer]:
     now = time.time()
     if tasks is None:
-        tasks = yield from plane.questions.plans.plan(spec, MOST_TASKS, now, is_spent)
+        tasks = yield from plane.questions.plans.plan(spec, most_tasks, now, is_spent)
     elif tasks[-1].node is None:
         may_search = False  # what blocks the group is not what would block this member alone
     placed = sum(task.node is not None for task in tasks)

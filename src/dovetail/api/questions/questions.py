@@ -1,15 +1,22 @@
 """Routes of questions about placement: plan, explain, why-not, capacity, fragmentation."""
 
 import time
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from fastapi import Request
+from fastapi import Query, Request
 
 from dovetail.api.protocol.body import Namespace, model_in, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json
 from dovetail.api.questions import sentences
-from dovetail.api.questions.planning import NO_IMPASSE, blocker_fields, explanation_of, plans
+from dovetail.api.questions.planning import (
+    MOST_TASKS,
+    NO_IMPASSE,
+    USUAL_TASKS,
+    blocker_fields,
+    explanation_of,
+    plans,
+)
 from dovetail.api.workloads import start_fields, summaries_of
 from dovetail.control.errors import Conflict
 from dovetail.control.plane import ControlPlane
@@ -45,12 +52,13 @@ class CapacityQuestion(Workload):
 
 
 @router.post("/plan", tags=["questions"], openapi_extra=takes(Workload, many=True))
-async def plan(request: Request) -> Json[Plans]:
-    """Where the tasks would go now, with the funnel and the scores of each. Nothing is changed."""
+async def plan(request: Request, tasks: Annotated[int, Query(ge=1, le=MOST_TASKS)] = USUAL_TASKS) -> Json[Plans]:
+    """Where the tasks would go now, with the funnel and the scores of each. Nothing is changed. `tasks`: how many of
+    each workload are tried at most."""
     specs = await workloads_in(request)
     plane = plane_of(request)
     plane.check(specs)
-    return Json({"plans": await plans(plane, specs)})
+    return Json({"plans": await plans(plane, specs, tasks)})
 
 
 @router.post("/capacity", tags=["questions"], openapi_extra=takes(CapacityQuestion))

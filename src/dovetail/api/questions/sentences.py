@@ -178,9 +178,8 @@ def _where(spec: Workload, tasks: list[PlannedTask]) -> str:
         return f"{whole} would be placed, on {count(different, 'node')}."
     of = of or f"{spec.replicas:,} tasks of {name}"
     if tasks and tasks[-1].node is not None:
-        return (
-            f"The first {len(nodes):,} of {of} would be placed, on {count(different, 'node')}; a plan goes no further."
-        )
+        placed = f"The first {len(nodes):,} of {of} would be placed, on {count(different, 'node')}"
+        return f"{placed}; for all of them: dovetail plan --tasks {at_once}."
     why = tasks[-1].explanation.message.rstrip(".") if tasks else "nothing was tried"
     if not nodes:
         return f"{name} would wait: {why}."

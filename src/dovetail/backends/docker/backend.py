@@ -10,7 +10,18 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
-from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
+from dovetail.backends.contract import (
+    Assignment,
+    Capabilities,
+    CommandInput,
+    LogChunk,
+    Phase,
+    Price,
+    Refusal,
+    Report,
+    Status,
+    TerminalSize,
+)
 from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.container import Identity, refuse_what_cannot_run
 from dovetail.backends.docker.engine_api import DockerApiError
@@ -26,12 +37,18 @@ _log = logging.getLogger(__name__)
 
 
 class DockerBackend:
-    """Implements `Backend` and `ExecutingBackend` of `dovetail.backends.contract`."""
+    """Implements `Backend`, `ExecutingBackend` and `AttachingBackend` of `dovetail.backends.contract`."""
 
     def __init__(self, name: str, settings: DockerSettings, folder: Path) -> None:
         self.name = name
         self.capabilities = Capabilities(
-            containers=True, gpus=True, logs=True, observes=True, executes=True, stale_for_s=settings.look_interval_s
+            containers=True,
+            gpus=True,
+            logs=True,
+            observes=True,
+            executes=True,
+            attaches=True,
+            stale_for_s=settings.look_interval_s,
         )
         self._settings = settings
         self._journal = Journal(folder)
@@ -122,34 +139,51 @@ class DockerBackend:
                 host.attempts.report_again(assignment)
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
+        host, record = await self._logged_on(key)
+        try:
+            return await host.logs(record, max(0, offset), max(1, limit))
+        except DockerUnreachable as error:
+            raise TimeoutError(str(error)) from error
+
+    async def log_since(self, key: str, at: float) -> int:
+        host, record = await self._logged_on(key)
+        try:
+            return await host.log_since(record, at)
+        except DockerUnreachable as error:
+            raise TimeoutError(str(error)) from error
+
+    async def _logged_on(self, key: str) -> tuple[Host, Record]:
         record = await self._journal.get(key)
         host = None if record is None else self._hosts.get(record.node or "")
         if record is None or host is None or (record.state is State.ENDED and not record.ran):
             raise KeyError(f"no logs of attempt {key}: it was never started here")
         if not host.online:
             raise TimeoutError(f"host {host.name} is offline: {host.trouble}")
-        try:
-            return await host.logs(record, max(0, offset), max(1, limit))
-        except DockerUnreachable as error:
-            raise TimeoutError(str(error)) from error
+        return host, record
 
-    async def execute(self, key: str, command: Sequence[str], stdin: bytes) -> AsyncGenerator[bytes | int]:
+    async def execute(
+        self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None
+    ) -> AsyncGenerator[bytes | int]:
         """The engine cannot end such a command: it ends by itself, or with its container."""
-        if stdin:
-            raise Refusal("the Docker backend passes no input to a command; put it into the command")
+        host, record = await self._running_on(key)
+        async with contextlib.aclosing(_worded(host, host.execute(record, command, given, terminal))) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
+        host, record = await self._running_on(key)
+        async with contextlib.aclosing(_worded(host, host.attach(record, given))) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def _running_on(self, key: str) -> tuple[Host, Record]:
         record = await self._journal.get(key)
         host = None if record is None else self._hosts.get(record.node or "")
         if record is None or host is None or record.state is State.ENDED:
             raise KeyError(key)
         if not host.online:
             raise TimeoutError(f"host {host.name} is offline: {host.trouble}")
-        try:
-            async for block in host.execute(record, command):
-                yield block
-        except DockerUnreachable as error:
-            raise TimeoutError(str(error)) from error
-        except DockerApiError as error:
-            raise Refusal(f"the engine of {host.name} refused: {error}") from error
+        return host, record
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -173,3 +207,15 @@ class DockerBackend:
     def _same_engine(self, engine: str, host: str) -> str | None:
         first = self._engines.setdefault(engine, host)
         return None if first == host else first
+
+
+async def _worded(host: Host, blocks: AsyncGenerator[bytes | int]) -> AsyncGenerator[bytes | int]:
+    """The same, with errors as the contract has them."""
+    try:
+        async with contextlib.aclosing(blocks):
+            async for block in blocks:
+                yield block
+    except DockerUnreachable as error:
+        raise TimeoutError(str(error)) from error
+    except DockerApiError as error:
+        raise Refusal(f"the engine of {host.name} refused: {error}") from error

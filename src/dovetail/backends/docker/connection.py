@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from dovetail.backends.docker.raw_stream import RawStream
 from dovetail.backends.docker.settings import HostSettings, Tls
 
 KEPT_CONNECTIONS = 20
@@ -30,24 +31,48 @@ class DockerUnreachable(Exception):
 class Connection:
     def __init__(self, settings: HostSettings) -> None:
         self._settings = settings
+        self._parts = urlsplit(settings.url)
         self._relay: SshRelay | None = None
+        self._relay_at: Path | None = None
 
     async def open(self) -> httpx.AsyncClient:
         """Nothing is sent yet. Raises DockerUnreachable for unusable certificates."""
-        parts = urlsplit(self._settings.url)
+        parts = self._parts
         limits = httpx.Limits(
             max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS, keepalive_expiry=KEPT_FOR_S
         )
         if parts.scheme == "unix":
             return _client("http://docker", httpx.AsyncHTTPTransport(uds=parts.path, limits=limits))
         if parts.scheme == "ssh":
-            self._relay = SshRelay(self._settings)
-            socket = await self._relay.open()
+            socket = await self._relay_socket()
             return _client("http://docker", httpx.AsyncHTTPTransport(uds=str(socket), limits=limits))
         if self._settings.tls is None:
             return _client(f"http://{parts.netloc}", httpx.AsyncHTTPTransport(limits=limits))
         context = await asyncio.to_thread(_tls_context, self._settings.tls)
         return _client(f"https://{parts.netloc}", httpx.AsyncHTTPTransport(verify=context, limits=limits))
+
+    async def open_raw(self, within_s: float) -> RawStream:
+        """A connection of its own, for what is not HTTP. Raises DockerUnreachable."""
+        try:
+            async with asyncio.timeout(within_s):
+                return RawStream(*await self._connected())
+        except OSError as error:  # also when it takes too long
+            raise DockerUnreachable(self.words(error)) from error
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        parts, tls = self._parts, self._settings.tls
+        if parts.scheme == "unix":
+            return await asyncio.open_unix_connection(parts.path)
+        if parts.scheme == "ssh":
+            return await asyncio.open_unix_connection(await self._relay_socket())
+        context = None if tls is None else await asyncio.to_thread(_tls_context, tls)
+        return await asyncio.open_connection(parts.hostname, parts.port, ssl=context)
+
+    async def _relay_socket(self) -> Path:
+        if self._relay_at is None:
+            self._relay = SshRelay(self._settings)
+            self._relay_at = await self._relay.open()
+        return self._relay_at
 
     async def close(self) -> None:
         if self._relay is not None:
@@ -143,7 +168,8 @@ class SshRelay:
         back = asyncio.create_task(_pass_on(ssh.stdout, writer))
         words = asyncio.create_task(self._listen(ssh.stderr))
         closing = asyncio.create_task(self._closing.wait())
-        await asyncio.wait({there, back, closing}, return_when=asyncio.FIRST_COMPLETED)
+        # The end of what is sent does not end what comes back: a command may read all of its input first.
+        await asyncio.wait({back, closing}, return_when=asyncio.FIRST_COMPLETED)
         if back.done():
             await asyncio.wait({words}, timeout=1)  # it has ended: wait for its error message
         with contextlib.suppress(ProcessLookupError):
@@ -166,3 +192,4 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
         while block := await reader.read(BLOCK_BYTES):
             writer.write(block)
             await writer.drain()
+        writer.write_eof()

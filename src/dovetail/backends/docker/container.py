@@ -97,6 +97,8 @@ def container_body(
         body["Entrypoint"] = list(spec.run.command)
     if spec.run.workdir is not None:
         body["WorkingDir"] = spec.run.workdir
+    if spec.run.stdin:
+        body["OpenStdin"] = True
     if settings.user is not None:
         body["User"] = settings.user
     return body

@@ -5,6 +5,7 @@ unknown); every call has a timeout. The API version is negotiated with each engi
 others.
 """
 
+import asyncio
 import json
 import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 
 from dovetail.backends.docker.connection import Connection, DockerUnreachable
+from dovetail.backends.docker.raw_stream import NotUpgraded, RawStream
 
 CALL_S = 60.0  # starting a container on a busy host can take long
 PULL_SILENCE_S = 300.0  # a pull reports progress at every layer
@@ -92,14 +94,31 @@ class EngineApi:
         async for block in unframed(self._stream("GET", f"/containers/{name}/logs", params, silence_s=None)):
             yield block
 
-    async def execute(self, name: str, command: Sequence[str]) -> AsyncGenerator[bytes | int]:
-        """Run a command in a running container: what it writes, and last its exit code."""
-        body: Json = {"Cmd": list(command), "AttachStdout": True, "AttachStderr": True}
-        made = self._decoded(await self._call("POST", f"/containers/{name}/exec", body=body))
-        path, started = f"/exec/{made['Id']}", {"Detach": False, "Tty": False}
-        async for block in unframed(self._stream("POST", f"{path}/start", {}, silence_s=None, body=started)):
-            yield block
-        yield int(self._decoded(await self._call("GET", f"{path}/json"))["ExitCode"])
+    async def output_with_times(self, name: str) -> AsyncGenerator[bytes]:
+        """What it has written so far, piece by piece, each with its time before it."""
+        params = {"stdout": "true", "stderr": "true", "timestamps": "true"}
+        async for frame in frames(self._stream("GET", f"/containers/{name}/logs", params, silence_s=CALL_S)):
+            yield frame
+
+    async def create_exec(self, name: str, body: Json) -> str:
+        """Make a command for a running container; the id under which it is started."""
+        return str(self._decoded(await self._call("POST", f"/containers/{name}/exec", body=body))["Id"])
+
+    async def start_exec(self, id_: str, *, terminal: bool) -> RawStream:
+        """Its output is framed unless it has a terminal."""
+        return await self._raw(f"/exec/{id_}/start", {"Detach": False, "Tty": terminal})
+
+    async def resize_exec(self, id_: str, rows: int, columns: int) -> None:
+        params, gone = {"h": str(rows), "w": str(columns)}, (_NOT_FOUND, _CONFLICT)  # it has just ended
+        await self._call("POST", f"/exec/{id_}/resize", params=params, tolerated=gone)
+
+    async def exec_exit_code(self, id_: str) -> int:
+        return int(self._decoded(await self._call("GET", f"/exec/{id_}/json"))["ExitCode"])
+
+    async def attach(self, name: str, *, stdin: bool) -> RawStream:
+        """What the container writes from now on, in frames, and what it reads."""
+        wanted = "stream=true&stdout=true&stderr=true" + ("&stdin=true" if stdin else "")
+        return await self._raw(f"/containers/{name}/attach?{wanted}", None)
 
     # --- the engine ------------------------------------------------------------------------------------------
 
@@ -158,6 +177,19 @@ class EngineApi:
             raise _api_error(response)
         return response
 
+    async def _raw(self, path: str, body: Json | None) -> RawStream:
+        stream = await self._connection.open_raw(self._answer_within_s)
+        try:
+            async with asyncio.timeout(CALL_S):
+                await stream.upgrade(self._prefix + path, "docker", body)
+        except NotUpgraded as error:
+            stream.close()
+            raise _api_error(httpx.Response(error.status, content=error.content)) from None
+        except OSError as error:  # also when it takes too long
+            stream.close()
+            raise DockerUnreachable(self._connection.words(error)) from error
+        return stream
+
     async def _stream(
         self,
         method: str,
@@ -166,15 +198,12 @@ class EngineApi:
         *,
         silence_s: float | None,
         headers: dict[str, str] | None = None,
-        body: Json | None = None,
     ) -> AsyncIterator[bytes]:
         client = await self._open()
         timeout = httpx.Timeout(self._answer_within_s, read=silence_s)
         url = self._prefix + path
         try:
-            async with client.stream(
-                method, url, params=params, headers=headers, json=body, timeout=timeout
-            ) as response:
+            async with client.stream(method, url, params=params, headers=headers, timeout=timeout) as response:
                 if response.is_error:
                     await response.aread()
                     raise _api_error(response)
@@ -185,21 +214,33 @@ class EngineApi:
 
 
 async def unframed(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """The contents of the frames in which the engine sends output."""
+    """The contents of the frames in which the engine sends output, as many at a time as there are."""
     rest = b""
     async for block in blocks:
-        rest += block
-        at = 0
-        contents = []
-        while len(rest) - at >= FRAME_HEADER.size:
-            _, size = FRAME_HEADER.unpack_from(rest, at)
-            if len(rest) - at - FRAME_HEADER.size < size:
-                break
-            contents.append(rest[at + FRAME_HEADER.size : at + FRAME_HEADER.size + size])
-            at += FRAME_HEADER.size + size
-        rest = rest[at:]
+        contents, rest = _frames_in(rest + block)
         if contents:
             yield b"".join(contents)
+
+
+async def frames(blocks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The same, one at a time."""
+    rest = b""
+    async for block in blocks:
+        contents, rest = _frames_in(rest + block)
+        for content in contents:
+            yield content
+
+
+def _frames_in(received: bytes) -> tuple[list[bytes], bytes]:
+    """The contents of the frames that are whole, and what is left."""
+    contents, at = [], 0
+    while len(received) - at >= FRAME_HEADER.size:
+        _, size = FRAME_HEADER.unpack_from(received, at)
+        if len(received) - at - FRAME_HEADER.size < size:
+            break
+        contents.append(received[at + FRAME_HEADER.size : at + FRAME_HEADER.size + size])
+        at += FRAME_HEADER.size + size
+    return contents, received[at:]
 
 
 async def _lines(blocks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -7,13 +7,14 @@ again.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dovetail.backends.contract import Assignment, LogChunk, Phase, Report, Status
+from dovetail.backends.contract import Assignment, CommandInput, LogChunk, Phase, Report, Status, TerminalSize
 from dovetail.backends.docker.attempts import DockerAttempts
 from dovetail.backends.docker.connection import Connection, DockerUnreachable
 from dovetail.backends.docker.container import Identity, container_body
@@ -22,8 +23,9 @@ from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images, labels_of_images
 from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.node import Observer, cores, describe, engine_id
+from dovetail.backends.docker.sessions import attach_to, execute_in
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
-from dovetail.backends.log_streams import LogStreams
+from dovetail.backends.log_streams import LogStreams, offset_since
 from dovetail.backends.retention import to_remove
 from dovetail.model.backoff import Backoff
 from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
@@ -128,10 +130,23 @@ class Host:
         seen = await self.attempts.seen(record.key)
         return replace(chunk, ended=seen is None or seen.stage is Stage.EXITED)
 
-    # --- how the host is -------------------------------------------------------------------------------------
+    async def log_since(self, record: Record, at: float) -> int:
+        """Raises KeyError if its container was removed."""
+        async with contextlib.aclosing(self._api.output_with_times(self._identity.name(record.key))) as pieces:
+            try:
+                return await offset_since(pieces, at)
+            except DockerApiError as error:
+                raise KeyError(f"no logs of attempt {record.key} on {self.name}: {error}") from None
 
-    def execute(self, record: Record, command: Sequence[str]) -> AsyncGenerator[bytes | int]:
-        return self._api.execute(self._identity.name(record.key), command)
+    def execute(
+        self, record: Record, command: Sequence[str], given: CommandInput | None, terminal: TerminalSize | None
+    ) -> AsyncGenerator[bytes | int]:
+        return execute_in(self._api, self._identity.name(record.key), command, given, terminal)
+
+    def attach(self, record: Record, given: CommandInput | None) -> AsyncGenerator[bytes | int]:
+        return attach_to(self._api, self._identity.name(record.key), given)
+
+    # --- how the host is -------------------------------------------------------------------------------------
 
     async def _connect(self) -> None:
         await self._api.greet()

@@ -6,9 +6,10 @@ backend catches up afterwards. The cluster decides when a node is lost.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,14 @@ from typing import Any
 from dovetail.backends.contract import (
     Assignment,
     Capabilities,
+    CommandInput,
     LogChunk,
+    Phase,
     Price,
     Refusal,
     Report,
     Status,
+    TerminalSize,
     WorkloadRefusal,
 )
 from dovetail.backends.kubernetes.attempts import PodAttempts
@@ -30,6 +34,7 @@ from dovetail.backends.kubernetes.manifest import never_of, pod_of, refuse_what_
 from dovetail.backends.kubernetes.naming import OWNER, STOP_REASON, pod_name, remembered_owner
 from dovetail.backends.kubernetes.outcome import outcome_of
 from dovetail.backends.kubernetes.output import Output
+from dovetail.backends.kubernetes.sessions import attach_to, execute_in
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.kubernetes.upkeep import Meter, end_stuck, remove_old
 from dovetail.backends.kubernetes.volumes import claims_of, refuse_unusable_claims
@@ -53,14 +58,18 @@ from dovetail.model.node import Node
 REPORT_NODES_S = 0.5
 """The shortest time between two reports of nodes: other pods change their capacity all the time."""
 UPKEEP_S = 5.0
+ENDED_S = 0.2
+"""How often it is asked whether a pod has ended that writes no more."""
 TRIES = 10
 _log = logging.getLogger(__name__)
 
 
 class KubernetesBackend:
-    """Implements `dovetail.backends.contract.Backend`."""
+    """Implements `Backend`, `ExecutingBackend` and `AttachingBackend` of `dovetail.backends.contract`."""
 
-    capabilities = Capabilities(containers=True, gpus=True, logs=True, observes=True, stale_for_s=2.0)
+    capabilities = Capabilities(
+        containers=True, gpus=True, logs=True, observes=True, executes=True, attaches=True, stale_for_s=2.0
+    )
 
     def __init__(self, name: str, settings: KubernetesSettings, folder: Path) -> None:
         self.name = name
@@ -218,6 +227,39 @@ class KubernetesBackend:
             raise KeyError(f"no logs of attempt {key}: it was never started")
         assert self._output is not None
         return await self._output.read(self._pod_name(key), offset, limit, ended=status.phase == "ended")
+
+    async def log_since(self, key: str, at: float) -> int:
+        assert self._output is not None
+        return await self._output.since(self._pod_name(key), at)
+
+    async def execute(
+        self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None
+    ) -> AsyncGenerator[bytes | int]:
+        """The API server cannot end such a command: it ends by itself, or with its pod."""
+        name = await self._running_pod(key)
+        async with contextlib.aclosing(
+            execute_in(self._api, self._namespace, name, command, given, terminal)
+        ) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
+        name = await self._running_pod(key)
+        async with contextlib.aclosing(attach_to(self._api, self._namespace, name, given)) as blocks:
+            async for block in blocks:
+                yield block
+        status = await self.status(key)
+        while status.phase is not Phase.ENDED:  # its node has not said so yet
+            await asyncio.sleep(ENDED_S)
+            status = await self.status(key)
+        if status.exit_code is None:
+            raise Refusal(status.reason)
+        yield status.exit_code
+
+    async def _running_pod(self, key: str) -> str:
+        if (await self.status(key)).phase is not Phase.RUNNING:
+            raise KeyError(key)
+        return self._pod_name(key)
 
     # --- pods ------------------------------------------------------------------------------------------------
 

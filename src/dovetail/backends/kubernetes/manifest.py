@@ -112,6 +112,8 @@ def _container(assignment: Assignment, settings: KubernetesSettings) -> dict[str
         made["command"] = [_literal(word) for word in spec.run.command]
     if spec.run.workdir:
         made["workingDir"] = spec.run.workdir
+    if spec.run.stdin:
+        made["stdin"] = True
     if spec.run.volumes:
         made["volumeMounts"] = mounts(spec.run.volumes)
     if settings.pull:

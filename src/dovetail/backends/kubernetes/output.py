@@ -3,11 +3,12 @@
 Offsets count the bytes that the API sends: they move when the node rotates the log of the container.
 """
 
+from contextlib import aclosing
 from dataclasses import replace
 
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.kubernetes.naming import CONTAINER
-from dovetail.backends.log_streams import Blocks, LogStreams
+from dovetail.backends.log_streams import Blocks, LogStreams, offset_since
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import ApiUnreachable, BadRequest, KubernetesApiError, ObjectNotFound
 from dovetail.kubernetes_client.paths import pod
@@ -28,6 +29,28 @@ class Output:
         except KubernetesApiError as error:
             return _without_log(error, offset, ended=ended)
         return replace(chunk, ended=ended and over)
+
+    async def since(self, name: str, at: float) -> int:
+        """The offset of what the pod wrote since that time. Raises KeyError if there is no log."""
+        try:
+            async with aclosing(self._lines_with_times(name)) as lines:
+                return await offset_since(lines, at)
+        except ApiUnreachable:
+            raise
+        except KubernetesApiError as error:
+            raise KeyError(f"it has no log: {error}") from None
+
+    async def _lines_with_times(self, name: str) -> Blocks:
+        """What it has written so far, line by line, each with its time before it."""
+        options = {"container": CONTAINER, "timestamps": "true"}
+        rest = b""
+        async with self._api.stream(pod(self._namespace, name, "log"), options) as content:
+            async for block in content:
+                *lines, rest = (rest + block).split(b"\n")
+                for line in lines:
+                    yield line + b"\n"
+        if rest:
+            yield rest
 
     async def _follow(self, name: str) -> Blocks:
         options = {"container": CONTAINER, "follow": "true"}

@@ -11,6 +11,7 @@ The truth about an attempt is its run folder, never the memory of a process:
                    stop          a reason: somebody wants it to end
                    result.json   how it ended
                    output.log    what the command printed; supervisor.log: what went wrong around it
+                   input         a named pipe that the command reads, for `run.stdin`
                    work/         where it runs if neither the workload nor its submitter named a directory
 
 Where a service manager starts the control plane, it must end only the main process on a restart (systemd:

@@ -4,6 +4,7 @@ Every method may be repeated. Blocking work (files, starting processes) runs on 
 """
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import os
@@ -12,7 +13,19 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
-from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
+from dovetail.backends.contract import (
+    Assignment,
+    Capabilities,
+    CommandInput,
+    LogChunk,
+    Phase,
+    Price,
+    Refusal,
+    Report,
+    Status,
+    TerminalSize,
+)
+from dovetail.backends.local.attachment import attach_to
 from dovetail.backends.local.enforcement import Enforcement, find_enforcement
 from dovetail.backends.local.execution import execute_in
 from dovetail.backends.local.launch import Launcher
@@ -31,9 +44,9 @@ _log = logging.getLogger(__name__)
 
 
 class LocalBackend:
-    """Implements `Backend` and `ExecutingBackend` of `dovetail.backends.contract`."""
+    """Implements `Backend`, `ExecutingBackend` and `AttachingBackend` of `dovetail.backends.contract`."""
 
-    capabilities = Capabilities(processes=True, gpus=True, logs=True, observes=True, executes=True)
+    capabilities = Capabilities(processes=True, gpus=True, logs=True, observes=True, executes=True, attaches=True)
 
     def __init__(self, name: str, settings: LocalSettings, folder: Path) -> None:
         self.name = name
@@ -102,12 +115,23 @@ class LocalBackend:
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         return await asyncio.to_thread(LocalRunFolder.read_output, self._folder, key, offset, limit)
 
-    async def execute(self, key: str, command: Sequence[str], stdin: bytes) -> AsyncGenerator[bytes | int]:
+    async def execute(
+        self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None
+    ) -> AsyncGenerator[bytes | int]:
         run = LocalRunFolder(self._folder, key)
         if (await asyncio.to_thread(run.look)).phase is not RunPhase.RUNNING:
             raise KeyError(key)
-        async for block in execute_in(run.path, command, stdin):
-            yield block
+        async with contextlib.aclosing(execute_in(run.path, command, given, terminal)) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
+        run = LocalRunFolder(self._folder, key)
+        if (await asyncio.to_thread(run.look)).phase is not RunPhase.RUNNING:
+            raise KeyError(key)
+        async with contextlib.aclosing(attach_to(run, given)) as blocks:
+            async for block in blocks:
+                yield block
 
     async def log_tail(self, key: str, lines: int) -> int:
         return await asyncio.to_thread(LocalRunFolder.find_tail, self._folder, key, lines)

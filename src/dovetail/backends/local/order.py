@@ -33,6 +33,8 @@ def write_order(
     pairs = [("arg", argument) for argument in spec.run.command]
     pairs += [("env", f"{name}={value}") for name, value in _environment(assignment, devices).items()]
     pairs += [*_workdir(assignment, run / WORK), ("grace_s", repr(float(grace_s)))]
+    if spec.run.stdin:
+        pairs.append(("stdin", "open"))
     if spec.deadline.run_for is not None:
         pairs += [
             ("run_for_s", repr(float(spec.deadline.run_for))),

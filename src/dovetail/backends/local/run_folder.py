@@ -61,6 +61,11 @@ class LocalRunFolder(RunFolder):
         # Look again: the supervisor may have written the result just before it ended.
         return self._finished() or RunStatus(RunPhase.LOST, None, self._why_lost())
 
+    def end(self) -> RunStatus | None:
+        """How it ended; None while it has not."""
+        look = self.look()
+        return look if look.phase in (RunPhase.FINISHED, RunPhase.LOST) else None
+
     def was_started(self) -> bool:
         return (self.path / RUNNING).exists()
 

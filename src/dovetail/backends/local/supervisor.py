@@ -25,7 +25,7 @@ import sys
 import time
 
 ORDER, CLAIM, RUNNING, RESULT, STOP = "order", "claim.json", "running.json", "result.json", "stop"
-OUTPUT, OUTPUT_TIMES, WORK, DOORBELL = "output.log", "output.times", "work", ".doorbell"
+OUTPUT, OUTPUT_TIMES, INPUT, WORK, DOORBELL = "output.log", "output.times", "input", "work", ".doorbell"
 
 TIME_LIMIT_EXIT, UNUSABLE_EXIT, NOT_FOUND_EXIT = 124, 126, 127  # as timeout(1) and the shells have them
 NOTICE_S = 2.0  # how soon a stop is noticed if its signal was lost
@@ -196,7 +196,7 @@ def _prepare_cgroups(order: Fields) -> None:
             file.write(value)
 
 
-def _become(order: Fields, gate: int, fault: int, output: int) -> None:
+def _become(order: Fields, gate: int, fault: int, given: int, output: int) -> None:
     """In the child: apply limits and environment, wait at the gate, become the command. Never returns."""
     code, what = UNUSABLE_EXIT, "could not be set up"
     try:
@@ -204,8 +204,7 @@ def _become(order: Fields, gate: int, fault: int, output: int) -> None:
         for path in order.get("cgroup", []):
             with open(f"{path}/cgroup.procs", "w") as file:
                 file.write("0")
-        null = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((null, 0), (output, 1), (output, 2)):
+        for source, target in ((given, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
         if not os.read(gate, 1):
             os._exit(UNUSABLE_EXIT)  # the supervisor is gone and has not recorded this process, so it must not go on
@@ -237,6 +236,15 @@ def _become(order: Fields, gate: int, fault: int, output: int) -> None:
         os.write(fault, f"{code} {what}: {error!r}".encode())
     finally:
         os._exit(code)
+
+
+def _open_input(run: str, order: Fields) -> int:
+    """What the command reads: nothing, or a named pipe that stays open until the command ends, because the command
+    itself holds its other end, too."""
+    if "stdin" not in order:
+        return os.open(os.devnull, os.O_RDONLY)
+    os.mkfifo(f"{run}/{INPUT}", 0o600)
+    return os.open(f"{run}/{INPUT}", os.O_RDWR)
 
 
 def _stop_asked(run: str, signo: int | None) -> str | None:
@@ -319,12 +327,13 @@ def _carry_out(run: str, order: Fields) -> tuple[Outcome, dict[str, object]]:
     output = os.open(f"{run}/{OUTPUT}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for note in order.get("note", []):
         os.write(output, f"{note}\n".encode("utf-8", "surrogateescape"))
+    given = _open_input(run, order)
     gate, fault = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
         os.close(gate[1])
-        _become(order, gate[0], fault[1], output)
-    for file in (gate[0], fault[1], output):
+        _become(order, gate[0], fault[1], given, output)
+    for file in (gate[0], fault[1], given, output):
         os.close(file)
     publish(run, RUNNING, to_json(identity(pid)).encode(), durable=False)
     os.write(gate[1], b"g")

@@ -24,6 +24,8 @@ _MIB = 2**20
 
 def refuse_what_cannot_run(spec: Workload) -> None:
     refuse_all_but_commands(spec, "the Slurm backend")
+    if spec.run.stdin:
+        raise WorkloadRefusal(f"workload {spec.name!r} wants its input open (run.stdin); jobs of Slurm read nothing")
     if spec.resources.gpu % 1:
         raise WorkloadRefusal(f"workload {spec.name!r} wants {spec.resources.gpu:g} GPUs; Slurm gives whole ones here")
 

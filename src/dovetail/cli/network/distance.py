@@ -68,19 +68,11 @@ def import_table(
     file: Annotated[Path, Argument(metavar="FILE", help="CSV or JSON; - reads stdin.")], url: Url = None
 ) -> None:
     """Set many distances: CSV with the header from,to,distance, or JSON as `distance list -o json` prints it."""
-    from dovetail.cli.terminal.files import read_file
-    from dovetail.model.network.distance_list import NodeDistances, read_distances
-    from dovetail.model.text.document import decode
-    from dovetail.model.text.reading import read_one
+    from dovetail.cli.terminal.files import as_in, located, read_file
 
-    text, source = decode(read_file(file), str(file)), str(file)
-    if text.lstrip().startswith(("[", "{")):
-        listed = f'{{"items": {text}}}' if text.lstrip().startswith("[") else text
-        items = read_one(NodeDistances, listed, source).items
-    else:
-        items = read_distances(text, source)
-    with connect(url) as client:
-        number = client.set_distances([(one.start, one.end, one.distance) for one in items])
+    text = read_file(file)
+    with connect(url) as client, located(as_in(str(file))):
+        number = client.set_distances(text)
     click.echo(f"{count(number, 'distance')} set")
 
 

@@ -1,6 +1,8 @@
 """`dovetail nodes`: `nodes` lists nodes, `nodes NAME` shows one, the other actions change one."""
 
+import re
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -9,17 +11,21 @@ from dovetail.cli import render
 from dovetail.cli.nodes.node_selector import Selector, in_state, read_selector
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.files import Files, read_all
+from dovetail.cli.terminal.files import Files, as_in, located, read_all
 from dovetail.cli.terminal.output import Format, Output, draw, say, show
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import NodeName, Url, connect
 from dovetail.model.text.listing import count
 
 if TYPE_CHECKING:
+    from dovetail.model.node import Node
     from dovetail.responses.combined import NodeWithTasks
     from dovetail.responses.nodes import NodeRow
 
 SORTED_BY = ("name", "tasks", "load", "cpu", "memory", "gpu", "disk")
+
+#: A list, or several documents.
+_HOLDS_SEVERAL = re.compile(rb"^(---|- |\[|\s*\[)", re.MULTILINE)
 
 command = default_group("List nodes (`nodes`), show one (`nodes NAME`), register or change one.")
 
@@ -75,16 +81,36 @@ def show_node(node: NodeName, output: Output = Format.TABLE, url: Url = None) ->
 @command.action("register")
 def register(file: Files = [], url: Url = None) -> None:  # noqa: B006 - the parser wants the default itself
     """Register nodes from files: name, capacity, labels, taints. Their agents then send heartbeats."""
-    from dovetail.model.node import Node
-    from dovetail.model.text.reading import read_as
-
     if not file:
         raise Failure("say which node: -f FILE with name and capacity", ExitCode.USAGE)
-    nodes = read_all(file, lambda content, source: read_as(Node, content, source))
+    texts = read_all(file, lambda content, source: [(source, content)])
     with connect(url) as client:
-        for node in nodes:
+        if len(texts) == 1 and not _HOLDS_SEVERAL.search(texts[0][1]):
+            source, text = texts[0]
+            with located(as_in(source)):  # the server reads it: that is faster than to learn to read it here
+                click.echo(f"{client.register_node(text)['name']}: registered")
+            return
+        for node in _checked(texts):
             client.register_node(node)
             click.echo(f"{node.name}: registered")
+
+
+def _checked(texts: Sequence[tuple[str, bytes]]) -> "list[Node]":
+    """The nodes of all files. They are checked here first, so that with a mistake none is registered."""
+    from dovetail.model.node import Node
+    from dovetail.model.text.complaint import Complaint, Invalid
+    from dovetail.model.text.reading import read_as
+
+    complaints: list[Complaint] = []
+    nodes: list[Node] = []
+    for source, text in texts:
+        try:
+            nodes += read_as(Node, text, source)
+        except Invalid as invalid:
+            complaints += invalid.complaints
+    if complaints:
+        raise Invalid(complaints)
+    return nodes
 
 
 @command.action("label")

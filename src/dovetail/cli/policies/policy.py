@@ -3,14 +3,15 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import COMMAND_LINE, ExitCode, Failure
-from dovetail.cli.terminal.files import field_path, located, read_all
+from dovetail.cli.terminal.files import as_in, field_path, located, read_all
 from dovetail.cli.terminal.options import By, Note
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Argument, Option
@@ -92,13 +93,12 @@ def set_policy(
 
     dovetail policy set nvme-only --require 'node.labels.disk == "nvme"' -n 'db-*'
     """
-    from dovetail.model.text.document import Document
-
     given = {"require": require, "prefer": prefer, "avoid": avoid, "weight": weight, "priority": priority}
     if any(value is not None for value in (require, prefer, avoid)):
         scope = _scope(namespace, service, workload)
         fields = {"name": what, "description": description, **given, "applies_to": scope or None}
-        policies = [Document({name: value for name, value in fields.items() if value is not None}, COMMAND_LINE)]
+        written = {name: value for name, value in fields.items() if value is not None}
+        policies = [PolicyToSend(written, as_in(COMMAND_LINE))]
     elif any(value is not None for value in (*given.values(), description, namespace, service, workload)):
         words = "with --require, --prefer or --avoid the policy is written here; a file says everything itself"
         raise Failure(words, ExitCode.USAGE)
@@ -111,7 +111,14 @@ def set_policy(
     _show_changes(made, output)
 
 
-def _policies_in(text: bytes, source: str) -> "list[Document]":
+class PolicyToSend(NamedTuple):
+    """`locate` finds the place of a complaint of the server."""
+
+    written: dict[str, Any]
+    locate: "Callable[[Complaint], Complaint]"
+
+
+def _policies_in(text: bytes, source: str) -> list[PolicyToSend]:
     """The policies of a file, one a document, checked as far as possible without the server."""
     from dovetail.model.policy import Policy
     from dovetail.model.text.document import read_documents
@@ -119,16 +126,17 @@ def _policies_in(text: bytes, source: str) -> "list[Document]":
 
     found = [item for document in read_documents(text, source) for item in document.items()]
     check_documents(Policy, found)
-    return found
+    return [PolicyToSend(cast("dict[str, Any]", document.data), partial(_located_in, document)) for document in found]
 
 
-def _send(client: "Client", policy: "Document", by: str, note: str) -> "ChangedPolicy":
-    def locate(complaint: "Complaint") -> "Complaint":
-        return replace(complaint, source=policy.source, line=policy.line_of(field_path(complaint.field)))
+def _located_in(policy: "Document", complaint: "Complaint") -> "Complaint":
+    return replace(complaint, source=policy.source, line=policy.line_of(field_path(complaint.field)))
 
+
+def _send(client: "Client", policy: PolicyToSend, by: str, note: str) -> "ChangedPolicy":
     try:
-        with located(locate):
-            return client.set_policy(cast("dict[str, Any]", policy.data), by=by, note=note)
+        with located(policy.locate):
+            return client.set_policy(policy.written, by=by, note=note)
     except ValueError as error:  # the name makes no address
         raise Failure(str(error), ExitCode.USAGE) from None
 

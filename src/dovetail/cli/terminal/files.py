@@ -85,6 +85,17 @@ def _contents(given: str) -> Iterable[tuple[str, bytes]]:
         yield str(file), file.read_bytes()
 
 
+def as_in(source: str) -> "Callable[[Complaint], Complaint]":
+    """For `located`: a file was sent as it is, so its lines are known."""
+
+    def locate(complaint: "Complaint") -> "Complaint":
+        from dataclasses import replace
+
+        return replace(complaint, source=source)
+
+    return locate
+
+
 @contextmanager
 def located(locate: "Callable[[Complaint], Complaint]") -> Iterator[None]:
     """Complaints of the server inside the block become complaints about a file and line, which `locate` finds."""

@@ -1,18 +1,14 @@
 """`dovetail exec`: run a command next to a running task, and end with its exit code."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
-
-if TYPE_CHECKING:
-    from dovetail.client import Client
-
-_MOST_INPUT = 1024 * 1024
+from dovetail.cli.workloads.task_session import TaskSession, terminal_size
 
 
 def command(
@@ -21,45 +17,28 @@ def command(
     replica: Annotated[
         int | None, Option("--replica", "-r", metavar="N", min=0, help="Which task; or WORKLOAD.N.")
     ] = None,
-    stdin: Annotated[bool, Option("--stdin", "-i", help="Pass on what is piped in, up to 1 MiB.")] = False,
+    stdin: Annotated[bool, Option("--stdin", "-i", help="Pass on what is typed or piped in.")] = False,
+    tty: Annotated[bool, Option("--tty", "-t", help="Give it this terminal; with that goes -i.")] = False,
     namespace: Namespace = None,
     url: Url = None,
 ) -> None:
     """Run a command where a task runs: in its directory, with its environment and limits. Ends with its exit code.
 
-    dovetail exec train.3 -- nvidia-smi. Its output and error output are shown together; it has no terminal. Backends
-    of kind local and docker can do this; Ctrl-C ends the command on local ones.
+    dovetail exec train.3 -- nvidia-smi; dovetail exec train.3 -t -- bash. Its output and error output are shown
+    together. Backends of kind local, docker and kubernetes can do this; without -t, Ctrl-C ends the command on local
+    ones.
     """
     if not run:
         raise Failure(f"say what to run: dovetail exec {name} -- COMMAND", ExitCode.USAGE)
-    given = _input() if stdin else ""
-    with connect(url) as client:
-        code = _run(client, client.execute(name, run, namespace, replica=replica, stdin=given)["id"])
-    if code:
-        raise click.exceptions.Exit(code)
-
-
-def _run(client: "Client", id_: str) -> int:
-    offset = 0
-    try:
-        while True:
-            piece = client.exec_output(id_, offset=offset)
-            sys.stdout.buffer.write(piece.content)
-            sys.stdout.buffer.flush()
-            offset = piece.next_offset
-            if piece.ended and not piece.content:
-                break
-    finally:
-        client.end_exec(id_)
-    if piece.exit_code is None:
-        raise Failure(f"the command did not end by itself: {piece.error}", ExitCode.REFUSED)
-    return piece.exit_code
-
-
-def _input() -> str:
-    content = sys.stdin.buffer.read(_MOST_INPUT + 1)
-    if len(content) > _MOST_INPUT:
+    if tty and not sys.stdin.isatty():
         raise Failure(
-            "--stdin: more than 1 MiB was piped in; put it into a file that the task can read", ExitCode.USAGE
+            "--tty: the input is no terminal; leave it out, --stdin passes on what is piped in", ExitCode.USAGE
         )
-    return content.decode("utf-8", "replace")
+    size = terminal_size() if tty else None
+    with connect(url) as client:
+        started = client.execute(name, run, namespace, replica=replica, interactive=stdin or tty, terminal=size)
+        end = TaskSession(client, started["id"], sends_input=stdin or tty, terminal=tty).run()
+    if end.exit_code is None:
+        raise Failure(f"the command did not end by itself: {end.error}", ExitCode.REFUSED)
+    if end.exit_code:
+        raise click.exceptions.Exit(end.exit_code)

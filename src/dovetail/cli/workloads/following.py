@@ -1,104 +1,116 @@
-"""Follows the output of a workload's tasks until all have ended.
+"""Shows the output of several tasks as they write it, until all have ended: for `run` and `logs --follow`.
 
-Guarantees: the output of the latest attempt is shown from its beginning, in order; with several tasks each line has the
-task before it. An attempt that fails at once and is tried again may be missed. A server that does not answer is asked
-again: the work goes on without it.
+What is followed and how is the client's (`dovetail.client.following`).
 """
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.terminal.output import say, write
 from dovetail.model.backoff import Backoff
 
 if TYPE_CHECKING:
     from dovetail.client import Client
+    from dovetail.client.following import WorkloadFollower
+    from dovetail.client.reconnecting import Reconnecting
     from dovetail.responses.workloads import TaskRow
 
-_ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 _MOST_TASKS = 10_000
 
 
-class TaskFollower:
-    """One task: how far its output was shown. With a prefix, lines are written whole."""
+class MarkedLines:
+    """Whole lines of one task, each with its title before it."""
 
-    def __init__(self, client: "Client", workload: int, replica: int, prefix: str) -> None:
-        self._client, self._workload, self._replica = client, workload, replica
-        self._prefix, self._unfinished_line = prefix, ""
-        self._attempt = self._offset = 0
-        self._is_shown = False  # all of its latest attempt, which has ended
+    def __init__(self, title: str) -> None:
+        self._title, self._rest = title, ""
 
-    def show_news(self, row: "TaskRow") -> bool:
+    def add(self, text: str) -> str:
+        """The lines that are whole now."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        return "".join(f"{self._title}: {line}\n" for line in lines)
+
+    def last(self) -> str:
+        """The last line, if it has no end."""
+        rest, self._rest = self._rest, ""
+        return f"{self._title}: {rest}\n" if rest else ""
+
+
+class WorkloadOutput:
+    """The output of some tasks of one workload. `titles`: the name before each line, by replica; none: no name."""
+
+    def __init__(self, follower: "WorkloadFollower", titles: dict[int, str]) -> None:
+        self.follower = follower
+        self._lines = {replica: MarkedLines(title) for replica, title in titles.items()}
+
+    def show_news(self) -> bool:
         """Write what is new. Returns whether there was anything."""
-        from dovetail.client import DovetailError
+        found = False
+        for replica, text in self.follower.news():
+            found = True
+            write(self._lines[replica].add(text) if self._lines else text)
+        return found
 
-        if row["attempt"] != self._attempt:
-            self._attempt, self._offset, self._is_shown = row["attempt"], 0, False
-        if not self._attempt or self._is_shown or row["state"] == "placed":
-            return False
-        try:
-            chunk = self._client.logs(self._workload, replica=self._replica, offset=self._offset)
-        except DovetailError as error:
-            self._is_shown = error.status == 404  # no output is kept; else its backend cannot be asked now
-            return False
-        self._offset, self._is_shown = chunk.next_offset, chunk.ended
-        self._write(chunk.text, last=chunk.ended)
-        return bool(chunk.text)
-
-    def _write(self, text: str, last: bool) -> None:
-        if not self._prefix:
-            write(text)
-            return
-        lines = (self._unfinished_line + text).splitlines(keepends=True)
-        self._unfinished_line = lines.pop() if lines and not last and not lines[-1].endswith("\n") else ""
-        for line in lines:
-            write(f"{self._prefix}{line}" if line.endswith("\n") else f"{self._prefix}{line}\n")
+    def show_rest(self) -> None:
+        for lines in self._lines.values():
+            write(lines.last())
 
 
-class OutputFollower:
-    """All tasks of one workload."""
+def output_of(
+    client: "Client",
+    workload: int,
+    titles: dict[int, str],
+    again: "Reconnecting",
+    *,
+    replicas: Sequence[int],
+    place: dict[str, Any] | None = None,
+    tolerates_none: bool = False,
+) -> WorkloadOutput:
+    from dovetail.client.following import FollowedTask, WorkloadFollower
 
-    def __init__(self, client: "Client", workload: int, name: str, replicas: int) -> None:
+    tasks = {
+        one: FollowedTask(partial(client.logs, workload, replica=one), place, tolerates_none=tolerates_none)
+        for one in replicas
+    }
+    rows_of = partial(client.tasks, workload, limit=_MOST_TASKS)
+    return WorkloadOutput(WorkloadFollower(rows_of, tasks, again), titles)
+
+
+def show_until_ended(
+    outputs: Sequence[WorkloadOutput],
+    interrupted: Event,
+    on_wait: "Callable[[Sequence[TaskRow]], None] | None" = None,
+) -> None:
+    """Write what the tasks write until all have ended, or `interrupted` is set. `on_wait` hears of tasks of which none
+    has started."""
+    from dovetail.client.following import waits_to_start
+
+    backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+    while True:
+        news = [output.show_news() for output in outputs]
+        if any(news):
+            backoff.reset()
+            continue
+        rows = [row for output in outputs for row in output.follower.rows]
+        if interrupted.is_set() or all(output.follower.is_over for output in outputs):
+            break
+        if on_wait is not None and all(waits_to_start(row) for row in rows):
+            on_wait(rows)
+        interrupted.wait(backoff.next_s())
+    for output in outputs:
+        output.show_rest()
+
+
+class WorkloadWaiting:
+    """Says why nothing of a workload runs yet, once for each reason."""
+
+    def __init__(self, client: "Client", workload: int, name: str) -> None:
         self._client, self._workload, self._name = client, workload, name
-        prefix = f"{name}.{{}}: " if replicas > 1 else ""
-        self._tasks = [TaskFollower(client, workload, one, prefix.format(one)) for one in range(replicas)]
         self._told = ""
 
-    def follow(self, interrupted: Event) -> "list[TaskRow]":
-        """Write what the tasks write until all have ended, and return their rows; or when `interrupted` is set, with
-        the rows so far."""
-        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
-        while True:
-            rows = self._rows(interrupted)
-            news = [task.show_news(row) for task, row in zip(self._tasks, rows, strict=False)]
-            if any(news):
-                backoff.reset()
-                continue
-            if interrupted.is_set() or all(row["state"] in _ENDED for row in rows):
-                return rows
-            if all(row["state"] == "pending" for row in rows):
-                self._tell_why()
-            interrupted.wait(backoff.next_s())
-
-    def _rows(self, interrupted: Event) -> "list[TaskRow]":
-        """Ask until the server answers, unless the caller is interrupted."""
-        from dovetail.client import ConnectError
-
-        told = False
-        while True:
-            try:
-                return self._client.tasks(self._workload, limit=_MOST_TASKS)
-            except ConnectError as error:
-                if interrupted.is_set():
-                    raise
-                if not told:
-                    say(f"{error}; {self._name} goes on without it, waiting for the server")
-                    told = True
-                interrupted.wait(_LONGEST_PAUSE_S)
-
-    def _tell_why(self) -> None:
-        """Say why nothing runs yet, once for each reason."""
+    def __call__(self, _: "Sequence[TaskRow]") -> None:
         why = self._client.workload(self._workload)["message"]
         if why and why != self._told:
             say(f"{self._name}: waiting: {why}")

@@ -56,6 +56,7 @@ class JobOptions:
     retries: Annotated[int | None, Option(metavar="N", help="Tries after a failure.")] = None
     label: Annotated[list[str] | None, Option("--label", "-l", metavar="K=V", help="Set a label.")] = None
     env: Annotated[list[str] | None, Option("--env", "-e", metavar="K=V", help="Set a variable.")] = None
+    stdin: Annotated[bool | None, Option(help="Keep its input open, for dovetail attach.")] = None
 
     def given(self) -> list[str]:
         """The options that were given, as they are typed."""
@@ -88,7 +89,12 @@ class JobOptions:
             },
             "after": [_dependency(text) for text in self.after or []],
             "deadline": {"run_for": None if self.time is None else time_limit(self.time)},
-            "run": {"image": self.image, "workdir": self._workdir(), "env": _pairs("--env", self.env)},
+            "run": {
+                "image": self.image,
+                "workdir": self._workdir(),
+                "env": _pairs("--env", self.env),
+                "stdin": self.stdin,
+            },
         }
 
     def _workdir(self) -> str | None:

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from queue import SimpleQueue
-from threading import Thread
+from itertools import groupby
+from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from dovetail.cli.terminal.failure import ExitCode, Failure
@@ -13,13 +13,12 @@ from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.past import Since, past_moment
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
 from dovetail.cli.terminal.trouble import say_trouble
-from dovetail.client.reconnecting import RECONNECT_S
+from dovetail.cli.workloads.following import MarkedLines, output_of, show_until_ended
+from dovetail.client.reconnecting import RECONNECT_S, Reconnecting
 
 if TYPE_CHECKING:
     from dovetail.client import Client
     from dovetail.responses.workloads import TaskRow
-
-MOST_FOLLOWED = 50
 
 
 def command(
@@ -101,47 +100,34 @@ def _print(texts: Iterator[str], skips_missing: bool) -> None:
 
 def _marked(title: str, texts: Iterator[str]) -> Iterator[str]:
     """Whole lines, each with its title."""
-    rest = ""
+    lines = MarkedLines(title)
     for text in texts:
-        *lines, rest = (rest + text).split("\n")
-        if lines:
-            yield "".join(f"{title}: {line}\n" for line in lines)
-    if rest:
-        yield f"{title}: {rest}\n"
+        yield lines.add(text)
+    yield lines.last()
 
 
 # --- following ---------------------------------------------------------------------------------------------------
 
 
 def _follow(client: "Client", tasks: Sequence[LoggedTask], place: dict[str, Any]) -> None:
-    if len(tasks) > MOST_FOLLOWED:
-        words = f"{len(tasks)} tasks are more than the {MOST_FOLLOWED} that can be followed at once"
-        raise Failure(f"{words}; choose some with --replica N", ExitCode.USAGE)
     if len(tasks) == 1:
         for text in _followed(client, tasks[0], place):
             write(text)
         return
-    heard: SimpleQueue[str | Exception | None] = SimpleQueue()
-    for task in tasks:
-        Thread(target=_hear, args=(client.url, task, place, heard), daemon=True).start()
-    going_on = len(tasks)
-    while going_on:
-        found = heard.get()
-        if isinstance(found, Exception):
-            raise found
-        going_on -= found is None
-        write(found or "")
+    from dovetail.client import ConnectError
 
-
-def _hear(url: str, task: LoggedTask, place: dict[str, Any], heard: "SimpleQueue[str | Exception | None]") -> None:
-    """Follow one of several tasks, on a connection of its own. The last word is None."""
+    again = Reconnecting(RECONNECT_S, say_trouble)
+    outputs = []
+    for workload, some in groupby(tasks, key=lambda task: task.workload):
+        titles = {task.replica: task.title for task in some}
+        outputs.append(
+            output_of(client, workload, titles, again, replicas=list(titles), place=place, tolerates_none=True)
+        )
     try:
-        with connect(url) as client:
-            for text in _marked(task.title, _followed(client, task, place)):
-                heard.put(text)
-    except Exception as error:  # raised again where people see it
-        heard.put(error)
-    heard.put(None)
+        show_until_ended(outputs, Event())
+    except ConnectError as error:
+        words = f"{error}\nthe tasks may go on without it; their output is not whole"
+        raise Failure(words, ExitCode.UNREACHABLE) from None
 
 
 def _followed(client: "Client", task: LoggedTask, place: dict[str, Any]) -> Iterator[str]:

@@ -4,6 +4,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,11 @@ from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import say
 from dovetail.cli.terminal.parameters import Argument
 from dovetail.cli.terminal.server import Url, connect
-from dovetail.cli.workloads.following import OutputFollower
+from dovetail.cli.workloads.following import WorkloadWaiting, output_of, show_until_ended
 from dovetail.cli.workloads.job_options import NO_OPTIONS, JobOptions, takes_job_options
 from dovetail.cli.workloads.submission import caller
 from dovetail.cli.workloads.submit import work_to_submit
+from dovetail.client.reconnecting import Reconnecting
 
 if TYPE_CHECKING:
     from dovetail.client import Client
@@ -52,13 +54,16 @@ def command(
 def _until_ended(client: "Client", accepted: "AcceptedWorkload", replicas: int) -> "tuple[list[TaskRow], bool]":
     """The rows of its tasks, and whether the caller was interrupted."""
     id_, name = accepted["id"], accepted["name"]
-    output = OutputFollower(client, id_, name, replicas)
     with _interrupts(name) as interrupted:
-        rows = output.follow(interrupted)
+        again = Reconnecting(inf, lambda error: say(f"{error}; {name} goes on without it, waiting"), interrupted)
+        titles = {one: f"{name}.{one}" for one in range(replicas)} if replicas > 1 else {}
+        output = output_of(client, id_, titles, again, replicas=range(replicas), tolerates_none=True)
+        show_until_ended([output], interrupted, WorkloadWaiting(client, id_, name))
         if not interrupted.is_set():
-            return rows, False
+            return output.follower.rows, False
         _cancel(client, id_, name)
-        return output.follow(Event()), True
+        show_until_ended([output], Event())
+        return output.follower.rows, True
 
 
 @contextmanager

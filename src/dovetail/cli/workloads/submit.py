@@ -3,6 +3,7 @@
 import os
 import shlex
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,6 @@ from dovetail.cli.workloads.waiting import wait_for
 from dovetail.model.text.listing import count, first_of
 
 if TYPE_CHECKING:
-    from dovetail.client import Client
     from dovetail.responses.combined import FinishedWorkloads
 
 
@@ -66,7 +66,7 @@ def command(
     work = work_to_submit(file, run or [], job)
     with connect(url) as client:
         if dry_run:
-            plan_and_show(client, work, output, rehearsal=True)
+            plan_and_show(partial(client.dry_run, **caller()), work, output)
             return
         accepted = work.send(partial(client.submit, **caller()))
         if not wait:
@@ -132,9 +132,9 @@ def accepted_words(accepted: list[Any]) -> str:
     return f"accepted {count(len(names), 'workload')}: {first_of(names, most=10)}"
 
 
-def plan_and_show(client: "Client", work: WorkToSubmit, output: Format, rehearsal: bool = False) -> None:
-    """Where the work would go; exit code 1 when not all of it fits now."""
-    plans = work.send(partial(client.dry_run, **caller()) if rehearsal else client.plan)
+def plan_and_show(plan: Callable[..., Any], work: WorkToSubmit, output: Format) -> None:
+    """Where the work would go, as `plan` answers; exit code 1 when not all of it fits now."""
+    plans = work.send(plan)
     show({"plans": plans}, output, lambda wide: render.decision.plan_list(plans, wide))
     if any(plan["unplaced"] for plan in plans):
         raise click.exceptions.Exit(ExitCode.FAILED)

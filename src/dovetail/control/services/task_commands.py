@@ -1,7 +1,7 @@
-"""Commands that users run next to tasks (`dovetail exec`): started on the task's backend, their output read in pieces.
+"""Commands next to tasks (`dovetail exec`), and tasks that users attach to: their output is read in pieces.
 
 Guarantees: a command is ended when its reader has gone, where its backend can do that; output that nobody reads yet is
-bounded, and the command waits. A command does not outlive the control plane.
+bounded, and the command waits. A command does not outlive the control plane. A task that was attached to goes on.
 """
 
 import asyncio
@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import structlog
 
-from dovetail.backends.contract import ExecutingBackend, Refusal
+from dovetail.backends.contract import AttachingBackend, ExecutingBackend, Refusal, TerminalSize
 from dovetail.control.backends.execution import Executor, said
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, NotSupported, Unavailable
+from dovetail.control.services.command_input import InputPipe
 from dovetail.engine.questions.workload_questions import HeldTask, WorkloadQuestions
 from dovetail.model.task import TaskId, TaskState
 
@@ -39,9 +40,10 @@ class OutputPiece(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class TaskCommand:
-    """A command that runs. `start`: the offset of the first byte in `unread`."""
+    """A command that runs, or a task that is attached. `start`: the offset of the first byte in `unread`."""
 
     blocks: AsyncGenerator[bytes | int]
+    given: InputPipe
     executor: Executor
     start: int = 0
     unread: bytearray = field(default_factory=bytearray)
@@ -71,7 +73,16 @@ class TaskCommand:
         finally:
             self.ended = True
             self.changed.set()
+            await self.given.close()
             await self.blocks.aclose()
+
+
+class ExecInput(NamedTuple):
+    """What a command reads: `content` and, if it is open, what follows. `terminal`: the size of its terminal."""
+
+    content: bytes = b""
+    is_open: bool = False
+    terminal: TerminalSize | None = None
 
 
 class TaskCommands:
@@ -79,24 +90,54 @@ class TaskCommands:
         self._live, self._backends = live, backends
         self._running: dict[str, TaskCommand] = {}
 
-    def start(self, task: TaskId, command: list[str], stdin: bytes) -> tuple[str, HeldTask]:
+    def start(self, task: TaskId, command: list[str], wish: ExecInput) -> tuple[str, HeldTask]:
         """The id under which its output is read, and where it runs. Raises Conflict for a task that does not run,
         NotSupported if its backend cannot run commands."""
-        held = self._live.held(task)
-        if held is None or held.state is not TaskState.RUNNING:
-            raise Conflict(f"task {task} does not run now; commands run only next to running tasks")
-        executor = self._executor_of(held)
+        held, executor = self._running_task(task, "commands run only next to running tasks")
         backend = executor.backend
         if not (backend.capabilities.executes and isinstance(backend, ExecutingBackend)):
             raise NotSupported(f"backend {held.backend}, which runs task {task}, cannot run commands next to its tasks")
+        log.info("exec", task=str(task), node=held.node, command=command)
+        given = InputPipe(wish.content, ended=not wish.is_open)
+        has_input = wish.is_open or bool(wish.content) or wish.terminal is not None
+        blocks = backend.execute(held.key, command, given if has_input else None, wish.terminal)
+        return self._keep(TaskCommand(blocks, given, executor)), held
+
+    async def attach(self, task: TaskId, name: str, *, takes_input: bool) -> tuple[str, HeldTask]:
+        """The same for the task itself, from now on. `name` is how users write the task."""
+        held, executor = self._running_task(
+            task, f"to wait for it and follow its output: dovetail logs {name} --follow"
+        )
+        backend = executor.backend
+        if not (backend.capabilities.attaches and isinstance(backend, AttachingBackend)):
+            words = f"backend {held.backend}, which runs task {task}, cannot attach to its tasks"
+            raise NotSupported(f"{words}; follow its output instead: dovetail logs {name} --follow")
+        log.info("attach", task=str(task), node=held.node)
+        given = InputPipe(ended=not takes_input)
+        blocks = backend.attach(held.key, given if takes_input else None)
+        try:
+            await anext(blocks)
+        except KeyError:
+            raise Conflict(f"task {task} does not run any more") from None
+        except Exception as error:  # a backend's client may raise anything
+            raise Unavailable(
+                f"backend {held.backend} cannot attach now: {executor.cleaned(said(error, 0.0))}"
+            ) from None
+        return self._keep(TaskCommand(blocks, given, executor)), held
+
+    def _running_task(self, task: TaskId, otherwise: str) -> tuple[HeldTask, Executor]:
+        held = self._live.held(task)
+        if held is None or held.state is not TaskState.RUNNING:
+            raise Conflict(f"task {task} does not run now; {otherwise}")
         if len(self._running) >= MOST_COMMANDS:
             raise Unavailable(f"{MOST_COMMANDS} commands run already; try again when some have ended")
-        log.info("exec", task=str(task), node=held.node, command=command)
+        return held, self._executor_of(held)
+
+    def _keep(self, made: TaskCommand) -> str:
         id_ = secrets.token_urlsafe(16)
-        made = TaskCommand(backend.execute(held.key, command, stdin), executor)
         made.tasks = [asyncio.create_task(made.pump()), asyncio.create_task(self._forget_unread(id_, made))]
         self._running[id_] = made
-        return id_, held
+        return id_
 
     def _executor_of(self, held: HeldTask) -> Executor:
         member = self._backends.members.get(held.backend)
@@ -120,6 +161,13 @@ class TaskCommands:
         content = bytes(command.unread)
         piece = OutputPiece(content, command.start + len(content), command.exit_code, command.error)
         return piece if command.ended else piece._replace(exit_code=None, error="")
+
+    async def write(self, id_: str, content: bytes, offset: int, *, ended: bool) -> int:
+        """Pass on input. The offset from which to go on."""
+        return await self._find(id_).given.put(content, offset, ended=ended)
+
+    async def resize(self, id_: str, size: TerminalSize) -> None:
+        await self._find(id_).given.resize(size)
 
     async def end(self, id_: str) -> None:
         """End the command and forget it."""

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
-from dovetail.backends.contract import Backend, IndexedLogs, LogChunk
+from dovetail.backends.contract import Backend, IndexedLogs, LogChunk, TimedLogs
 from dovetail.control.backends.breaker import Circuit
 from dovetail.control.backends.execution import said
 from dovetail.control.backends.member import Member
@@ -95,7 +95,7 @@ class TaskOutput:
             return None
 
         async def find(backend: Backend) -> int | None:
-            return await backend.log_since(source.key, at) if isinstance(backend, IndexedLogs) else None
+            return await backend.log_since(source.key, at) if isinstance(backend, TimedLogs) else None
 
         offset = await self._ask(source, find)
         if offset is None:

@@ -274,7 +274,7 @@ def _check_scheduling(scheduling: EngineSettings, building: Building, written: s
     for field, profile in named.items():
         with building("scheduling", *field):
             if profile not in profiles and profile not in written:
-                raise PluginError(f"invalid_strategy: {UnknownProfile(profile, list(profiles))}")
+                raise PluginError(str(UnknownProfile(profile, list(profiles))))
     for name, profile_settings in profiles.items():
         _check_profile(name, profile_settings, building)
     with building("scheduling", "strategies"):

@@ -130,9 +130,9 @@ class Admission:
             complaints = problems_of(spec, source, router.profiles[profile], overcommit)
             found += [Objection("senseless", complaint) for complaint in complaints]
         except UnknownProfile as error:
-            object_to(strategy, "profile", f"{strategy}: {error}", tuple(router.profiles))
+            object_to(strategy, "profile", str(error), tuple(router.profiles))
         except UnknownStrategy as error:
-            object_to(strategy, "topology.strategy", f"{strategy}: {error}", tuple(router.strategies))
+            object_to(strategy, "topology.strategy", str(error), tuple(router.strategies))
         except Unroutable as error:
             object_to("unroutable", "scheduler", str(error))
         try:

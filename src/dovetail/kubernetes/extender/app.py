@@ -95,7 +95,7 @@ async def _read(request: Request, model: type[Model], most: int) -> Model:
     except orjson.JSONDecodeError as error:
         raise HTTPException(400, f"is not JSON: {error}") from None
     except ValidationError as error:
-        raise HTTPException(400, faults(error)) from None
+        raise HTTPException(400, faults(error, model)) from None
 
 
 async def _body(request: Request, most: int) -> bytes:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypedDict
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_pascal
 
+from dovetail.model.text.validation_errors import complaints_of
+
 Json = dict[str, Any]
 
 MOST_POINTS = 10
@@ -149,8 +151,9 @@ def meta_victims(uids: list[str], violations: int) -> MetaVictims:
     return MetaVictims(pods=[MetaPod(uid=uid) for uid in uids], num_pdb_violations=violations)
 
 
-def faults(error: ValidationError) -> str:
+def faults(error: ValidationError, model: type[BaseModel]) -> str:
     """What is wrong with the input, in one line."""
-    found = [f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors()[:_FAULTS]]
-    more = error.error_count() - len(found)
+    complaints = complaints_of(error, model)
+    found = [f"{one.field or 'the body'}: {one.message}" for one in complaints[:_FAULTS]]
+    more = len(complaints) - len(found)
     return "; ".join(found) + (f"; and {more} more" if more else "")

@@ -143,7 +143,8 @@ class Volume(Strict):
 
 class Run(Strict):
     """What to execute. Volumes need an image, and a backend that runs containers. `submit_dir`: the directory of the
-    caller; commands without `workdir` run there, where the machine has it."""
+    caller; commands without `workdir` run there, where the machine has it. `stdin`: its input stays open, so that users
+    can attach and write to it; else it reads nothing."""
 
     command: Annotated[list[Word], Field(max_length=MAX_LIST)] = shared([])
     image: Annotated[Printable, Field(min_length=1, max_length=500)] | None = None
@@ -151,6 +152,7 @@ class Run(Strict):
     workdir: Annotated[str, Field(min_length=1, max_length=MAX_PATH)] | None = None
     submit_dir: Annotated[str, Field(max_length=MAX_PATH, pattern="^/")] | None = None
     volumes: Annotated[list[Volume], Field(max_length=100)] = shared([])
+    stdin: bool = False
     simulate: SimulatedRun | None = None
 
     @model_validator(mode="after")

@@ -160,7 +160,8 @@ def test_a_gated_child_gives_up_when_its_supervisor_dies_first(tmp_path: Path) -
     if pid == 0:
         os.close(gate[1])
         order = {"arg": ["/bin/sh", "-c", f"touch {marker}"], "workdir": ["/"]}
-        supervisor._become(order, gate[0], fault[1], os.open(os.devnull, os.O_WRONLY))
+        null = os.open(os.devnull, os.O_RDWR)
+        supervisor._become(order, gate[0], fault[1], null, null)
     os.close(gate[1])  # as the kernel does for a supervisor that was killed
     os.waitpid(pid, 0)
     assert not marker.exists()

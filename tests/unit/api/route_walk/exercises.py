@@ -46,6 +46,7 @@ def list_and_inspect(walk: Walk) -> None:
 def decisions_and_history(walk: Walk) -> None:
     walk.running("decided", resources={"gpu": "500m"})
     walk.client.decisions("decided")
+    assert walk.client.decision_page("decided", limit=1)["cursor"] is None
     walk.client.history("decided")
     assert walk.client.history_page("decided", limit=1)["cursor"] is not None
     walk.client.cancel("decided")
@@ -83,7 +84,10 @@ def retry(walk: Walk) -> None:
     wait_for(lambda: walk.client.workload("broken")["state"] == "failed")
 
 
-@exercises("POST /workloads/{ref}/exec", "GET /exec/{command}/output", "DELETE /exec/{command}")
+@exercises(
+    *("POST /workloads/{ref}/exec", "POST /workloads/{ref}/attach", "GET /exec/{command}/output"),
+    *("POST /exec/{command}/input", "PUT /exec/{command}/terminal", "DELETE /exec/{command}"),
+)
 def execute(walk: Walk) -> None:
     walk.client.add_backend("here", {"kind": "local", "node": "this-machine"})
     wait_for(lambda: any(row["name"] == "this-machine" for row in walk.client.nodes()))
@@ -93,6 +97,14 @@ def execute(walk: Walk) -> None:
     output = wait_for(lambda: one if (one := walk.client.exec_output(started["id"])).ended else None)
     assert (output.content, output.exit_code) == (b"is red\n", 3)
     walk.client.end_exec(started["id"])
+    typed = walk.client.execute("beside", ["sh", "-c", "read x; stty size"], interactive=True, terminal=(30, 90))["id"]
+    walk.client.resize_exec(typed, 31, 91)
+    assert walk.client.exec_input(typed, b"go\n", offset=0) == 3
+    output = wait_for(lambda: one if (one := walk.client.exec_output(typed)).ended else None)
+    assert (output.content, output.exit_code) == (b"go\r\n31 91\r\n", 0)
+    attached = walk.client.attach("beside")
+    assert not attached["takes_input"]
+    walk.client.end_exec(attached["id"])
     walk.client.cancel("beside")
     wait_for(lambda: walk.client.workload("beside")["state"] == "cancelled")
     walk.client.remove_backend("here")

@@ -60,6 +60,20 @@ def next_to_a_task(walk: CommandWalk) -> None:
     walk.client.remove_backend("beside")
 
 
+@uses("attach")
+def attach(walk: CommandWalk) -> None:
+    walk.client.add_backend("held", {"kind": "local", "node": "held-node"})
+    wait_for(lambda: any(row["name"] == "held-node" for row in walk.client.nodes()))
+    script = f"until [ -e {walk.folder}/go ]; do sleep 0.05; done; echo at last; exit 3"
+    walk.running("waits-for-us", backends={"allow": ["held"]}, run={"command": ["sh", "-c", script]})
+    going = Thread(target=lambda: (wait_for(lambda: walk.answers), walk.file("go", "")))
+    going.start()
+    assert walk.run("attach waits-for-us.0", code=3).endswith("at last\n")
+    going.join()
+    wait_for(lambda: walk.client.workload("waits-for-us")["finished_at"])
+    walk.client.remove_backend("held")
+
+
 @uses("get", "describe", "explain", "why-not")
 def look_at_one(walk: CommandWalk) -> None:
     walk.running("looked-at")
