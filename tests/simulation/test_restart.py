@@ -55,16 +55,41 @@ def test_a_restored_engine_decides_what_the_engine_before_it_would_have(seed: in
 @examples(8)
 @given(seed=st.integers(0, 2**32), fork_at=st.integers(0, STEPS - 1))
 def test_a_restored_engine_keeps_its_batch_order(seed: int, fork_at: int) -> None:
+    _expect_the_same_after_a_restart(in_batch_order(seed), seed, fork_at)
+
+
+def test_a_batch_order_forgets_work_that_ended_after_its_memory_was_written() -> None:
+    world, forks = FaultyWorld(in_batch_order(3)), list[Fork]()
+    play(
+        world,
+        Random(3),
+        STEPS,
+        EVENTS,
+        before=lambda number: forks.append(Fork(world)) if number == STEPS // 2 else None,
+    )
+    snapshot = world.notebook.snapshot()
+    snapshot.memory["dynamic_orderings"] = forks[0].snapshot.memory["dynamic_orderings"]
+    live = {one.id for one in snapshot.workloads}
+    assert {one.id for one in forks[0].snapshot.workloads} - live
+    restored = Engine(in_batch_order(3))
+    restored.restore(snapshot)
+    pending = restored._state.pending
+    (ordering,) = pending.dynamic_orderings.values()
+    memory = ordering.memory()
+    assert {id_ for id_, *_ in memory["short_work"]["running"]} <= live
+    assert set(pending._remembered) <= live
+
+
+def in_batch_order(seed: int) -> EngineSettings:
     calm = BUILT_IN["balanced"].model_copy(update={"preemption": False})
     batch = SchedulerSettings(profile="balanced", order="batch", backfill=BackfillSettings(mode="easy"))
-    chosen = EngineSettings(
+    return EngineSettings(
         default_profile="balanced",
         seed=seed,
         profiles={"balanced": calm},
         schedulers={DEFAULT_SCHEDULER: batch},
         quarantine=QuarantineSettings(failures=1000),
     )
-    _expect_the_same_after_a_restart(chosen, seed, fork_at)
 
 
 def _expect_the_same_after_a_restart(chosen: EngineSettings, seed: int, fork_at: int) -> None:

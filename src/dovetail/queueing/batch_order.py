@@ -3,10 +3,10 @@
 A key is 2 ln(run time) + ln(share) minus an age term. The age term grows slowly at first and steeply as the wait
 approaches its limit, a multiple of the longest wait under first come, first served (`fcfs_simulation`). The limit is
 for the few that would starve. If many wait long, as under overload, serving them first makes everybody wait: then the
-limit grows with their number, up to `MOST_RELAXED` times. Work that needs
-the whole cluster delays everything that arrives meanwhile, so its age counts sooner in hours with few short arrivals
-and later in busy hours; the pattern is learned. Guarantees: smaller keys go first; beyond its limit a task only rises;
-only the past is used; the state is 50 numbers. The limit is where age outweighs size: waits may exceed it.
+limit grows with their number, up to `MOST_RELAXED` times. Work that needs the whole cluster delays everything that
+arrives meanwhile, so its age counts sooner in hours with few short arrivals and later in busy hours; the pattern is
+learned. Guarantees: smaller keys go first; only the past is used; the state is 50 numbers. The limit is where age
+outweighs size: waits may exceed it.
 Work that fits may have to wait for the sake of short work: long work leaves a small share free while first come, first
 served would make work wait, and any work is held back until the next end if arrivals would profit (`short_work`).
 Nothing is held back beyond its limit, or where work rarely has to wait anyway.

@@ -6,7 +6,7 @@ was placed.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -82,6 +82,7 @@ class PendingWork:
         self._entries: dict[int, QueueEntry] = {}  # of dynamic orderings: entries as they arrived
         # Of workloads known before a restart: the run time and share of the cluster when they arrived.
         self._remembered: dict[int, tuple[float | None, float]] = {}
+        self._remembered_at = 0.0
         self._classes: dict[int, EquivalenceClass] = {}
         self._class_before: dict[int, EquivalenceClass] = {}  # of work that was enqueued again
         self._quota_classes: dict[int, QuotaClass] = {}
@@ -131,18 +132,30 @@ class PendingWork:
         if self.dynamic_orderings:
             yield Remembered("dynamic_orderings", self._write, self._read)
 
-    def _write(self, _: float) -> str:
-        orderings = {name: ordering.memory() for name, ordering in self.dynamic_orderings.items()}
+    def _write(self, now: float) -> str:
+        orderings = {
+            name: {"order": self.by_scheduler[name].ordering.name, "memory": ordering.memory()}
+            for name, ordering in self.dynamic_orderings.items()
+        }
         entries = [(id_, *values) for id_, values in self._remembered.items()]
         entries += [(entry.id, entry.expected_s, entry.share) for entry in self._entries.values()]
-        return json.dumps({"orderings": orderings, "entries": entries})
+        return json.dumps({"at": now, "orderings": orderings, "entries": entries})
 
     def _read(self, text: str) -> None:
         memory = json.loads(text)
         for name, ordering in self.dynamic_orderings.items():
-            if name in memory["orderings"]:
-                ordering.recall(memory["orderings"][name])
+            written = memory["orderings"].get(name)
+            if written is not None and written["order"] == self.by_scheduler[name].ordering.name:
+                ordering.recall(written["memory"])
         self._remembered = {id_: (expected_s, share) for id_, expected_s, share in memory["entries"]}
+        self._remembered_at = memory["at"]
+
+    def forget_ended(self, live: Container[int]) -> None:
+        """After a restart: tell the orderings of work that ended after their memory was written."""
+        for id_ in [id_ for id_ in self._remembered if id_ not in live]:
+            del self._remembered[id_]
+            for ordering in self.dynamic_orderings.values():
+                ordering.ended(id_, self._remembered_at, None)
 
     def rekey(self, scheduler: str, now: float) -> None:
         """Compute new keys for all work of a scheduler."""
