@@ -50,6 +50,7 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
             terms = known[restored.shape_json] = Terms.from_json(restored.shape_json)
         _restore_work(state, restored, terms, placements)
     state.cluster.place_many(placements)
+    state.pending.forget_ended(state.work)
     for work in state.work.values():
         state.pending.enqueue(work)
     if state.policies.adjusting:

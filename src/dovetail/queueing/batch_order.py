@@ -1,19 +1,21 @@
 """The formula of the `batch` order: short and small work first, without starvation, whole-cluster work in quiet hours.
 
 A key is 2 ln(run time) + ln(share) minus an age term. The age term grows slowly at first and steeply as the wait
-approaches its limit, a multiple of the longest wait under first come, first served (`fcfs_simulation`). Work that needs
-the whole cluster delays everything that arrives meanwhile, so its age counts sooner in hours with few short arrivals
-and later in busy hours; the pattern is learned. Guarantees: smaller keys go first; beyond its limit a task only rises;
-only the past is used; the state is 50 numbers. The limit is where age outweighs size: waits may exceed it.
+approaches its limit, a multiple of the longest wait under first come, first served (`fcfs_simulation`). The limit is
+for the few that would starve. If many wait long, as under overload, serving them first makes everybody wait: then the
+limit grows with their number, up to `MOST_RELAXED` times. Work that needs the whole cluster delays everything that
+arrives meanwhile, so its age counts sooner in hours with few short arrivals and later in busy hours; the pattern is
+learned. Guarantees: smaller keys go first; only the past is used; the state is 50 numbers. The limit is where age
+outweighs size: waits may exceed it.
 Work that fits may have to wait for the sake of short work: long work leaves a small share free while first come, first
 served would make work wait, and any work is held back until the next end if arrivals would profit (`short_work`).
 Nothing is held back beyond its limit, or where work rarely has to wait anyway.
 Left to others: ties (order of submission), backfilling, expected run times (`run_times`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,12 @@ Floats = NDArray[np.float64]
 
 WAIT_LIMIT_FACTOR = 2.55
 """The wait limit as a multiple of the longest FCFS wait: there age outweighs any size."""
+LONG_WAIT = 0.4
+"""A wait of more than this part of the limit is long."""
+FEW = 10
+"""With more long waits than this, the limit grows in proportion to their number."""
+MOST_RELAXED = 8.0
+"""The limit grows to at most so many times its usual value."""
 STEEPNESS = 5.0
 WEIGHT = 16.0
 """The weight of age at the limit: ln of the ratio between the largest and smallest run time² × share."""
@@ -67,7 +75,8 @@ class BatchOrder:
         """One key for each task; smaller goes first. `longest_wait_s` is the longest FCFS wait so far."""
         self._count_time(now)
         size = 2.0 * np.log(np.maximum(expected_s, SHORTEST_S)) + np.log(np.maximum(share, SMALLEST_SHARE))
-        age = (now - submitted_at) / self.wait_limit_s(longest_wait_s)
+        waits_s = now - submitted_at
+        age = waits_s / self.wait_limit_s(longest_wait_s, waits_s)
         power = np.full(len(age), STEEPNESS)
         whole = share > 1.0 - FREE_SHARE + TOLERANCE
         if whole.any():
@@ -75,8 +84,11 @@ class BatchOrder:
         worth = np.where(age < 1.0, np.minimum(age, 1.0) ** power, age)
         return np.asarray(size - WEIGHT * worth, dtype=np.float64)
 
-    def wait_limit_s(self, longest_wait_s: float) -> float:
-        return self.wait_limit_factor * longest_wait_s + 1.0
+    def wait_limit_s(self, longest_wait_s: float, waits_s: Floats) -> float:
+        """`waits_s` of all pending tasks."""
+        limit_s = self.wait_limit_factor * longest_wait_s + 1.0
+        long_waits = int(np.count_nonzero(waits_s > LONG_WAIT * limit_s))
+        return limit_s * min(MOST_RELAXED, max(1.0, long_waits / FEW))
 
     def needed_share(self, expected_s: Floats, share: Floats) -> Floats:
         """The share that must be free for a task to start. Long work needs `FREE_SHARE` more, if possible."""
@@ -87,6 +99,23 @@ class BatchOrder:
         """The geometric mean of run times. Old arrivals fade, so it follows the work both up and down."""
         log_sum, count = self._logs.sums
         return float(np.exp(log_sum / count)) if count > 0.0 else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "urgency": self._urgency.tolist(),
+            "seen_s": self._seen_s.tolist(),
+            "seen_until": self._seen_until,
+            "logs": self._logs.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "BatchOrder":
+        return cls(
+            _urgency=np.array(data["urgency"], dtype=np.float64),
+            _seen_s=np.array(data["seen_s"], dtype=np.float64),
+            _seen_until=data["seen_until"],
+            _logs=FadingSums.from_json(data["logs"]),
+        )
 
     def _busyness(self, now: float, run_s: Floats) -> Floats:
         """The slowdown that a full cluster causes to arrivals from now on, relative to the average (1)."""
@@ -146,12 +175,16 @@ class BatchOrdering:
         self._keys: dict[int, tuple[float, ...]] = {}
         self._now = 0.0
         self._wait_limit_s = 0.0
+        self._latest = -1  # the workload that arrived last: ids grow
 
     def key(self, entry: QueueEntry) -> tuple[float, ...]:
         """The key of the last `rekey`. Newer entries are last in their priority class until the next one."""
         return self._keys.get(entry.id, (entry.rank, np.inf))
 
     def arrived(self, entry: QueueEntry, now: float) -> None:
+        if entry.id <= self._latest:
+            return  # it arrived before a restart
+        self._latest = entry.id
         self._order.arrived(now, run_s_of(entry))
         self._fcfs.arrived(now, entry.id, entry.share, run_s_of(entry))
         self._short_work.arrived(now, entry)
@@ -168,13 +201,27 @@ class BatchOrdering:
         else:
             self._fcfs.ended(now, workload, ran_s)
 
+    def memory(self) -> dict[str, Any]:
+        return {
+            "order": self._order.to_json(),
+            "fcfs": self._fcfs.to_json(),
+            "short_work": self._short_work.to_json(),
+            "latest": self._latest,
+        }
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        self._order = BatchOrder.from_json(memory["order"])
+        self._fcfs = FcfsSimulation.from_json(memory["fcfs"])
+        self._short_work = ShortWork.from_json(memory["short_work"])
+        self._latest = memory["latest"]
+
     def rekey(self, entries: Sequence[QueueEntry], now: float) -> None:
         longest_s = self._fcfs.longest_wait_s(now)
-        self._now, self._wait_limit_s = now, self._order.wait_limit_s(longest_s)
+        submitted = np.array([entry.submitted_at for entry in entries])
+        self._now, self._wait_limit_s = now, self._order.wait_limit_s(longest_s, now - submitted)
         if not entries:
             return
         self._short_work.look(now, entries)
-        submitted = np.array([entry.submitted_at for entry in entries])
         runs = np.array([run_s_of(entry) for entry in entries])
         shares = np.array([entry.share for entry in entries])
         keys = self._order.keys(now, submitted, runs, shares, longest_s).tolist()

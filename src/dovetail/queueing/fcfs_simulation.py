@@ -3,14 +3,17 @@
 The same work arrives at a simulated machine of capacity 1.0 that serves strictly in order of arrival, with EASY
 backfilling behind the head. `batch_order` derives its wait limit from the longest wait there, and sees how much of the
 work has to wait at all.
-Guarantees: only the past is used; the longest wait never decreases. Run times are predictions until the real task ends.
+Guarantees: only the past is used. The longest wait is that of this period of `PERIOD_S` and the one before: it falls
+when an overload is over for long, and is never shorter than a wait there right now. Run times are predictions until
+the real task ends.
 A task is only its share of the machine: the simulation has no nodes.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping
+from dataclasses import astuple, dataclass, field
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +21,8 @@ from dovetail.queueing.short_work import FadingSums
 
 TOLERANCE = 1e-9
 """Shares are fractions: ten tenths must fit into 1.0."""
+PERIOD_S = 60 * 86_400.0
+"""The longest wait is that of the last 60 to 120 days."""
 DEPTH = 500
 """Tasks tried at a time: backfilling from further back hardly changes the longest wait."""
 
@@ -48,6 +53,10 @@ class FcfsSimulation:
     _queued_s: float = 0.0
     """The sum of run time × share over all waiting tasks."""
     _longest_wait_s: float = 0.0
+    """Of this period."""
+    _longest_before_s: float = 0.0
+    """Of the period before."""
+    _period: int = 0
     _served: FadingSums = field(default_factory=lambda: FadingSums(np.zeros(2)))
     """Tasks that started here, and those of them that had waited."""
     _changed_at: float | None = None
@@ -95,13 +104,47 @@ class FcfsSimulation:
         started, waited = self._served.sums
         return float(waited / started) if started > 0.0 else 0.0
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "waiting": [[id_, *astuple(task)] for id_, task in self._waiting.items()],
+            "running": [[id_, *astuple(task)] for id_, task in self._running.items()],
+            "free": self._free,
+            "queued_s": self._queued_s,
+            "longest_wait_s": self._longest_wait_s,
+            "longest_before_s": self._longest_before_s,
+            "period": self._period,
+            "served": self._served.to_json(),
+            "changed_at": self._changed_at,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "FcfsSimulation":
+        return cls(
+            OrderedDict((id_, _Task(*values)) for id_, *values in data["waiting"]),
+            {id_: _Task(*values) for id_, *values in data["running"]},
+            data["free"],
+            data["queued_s"],
+            data["longest_wait_s"],
+            data["longest_before_s"],
+            data["period"],
+            FadingSums.from_json(data["served"]),
+            data["changed_at"],
+        )
+
     def longest_wait_s(self, now: float) -> float:
-        """The longest wait so far, including tasks that still wait and the wait of a task that arrived now."""
+        """The longest recent wait, including tasks that still wait and the wait of a task that arrived now."""
         self._advance(now)
         self._serve(now)
         left = sum(task.share * max(0.0, task.ends_at - now) for task in self._running.values())
-        self._longest_wait_s = max(self._longest_wait_s, left + self._queued_s)
-        return self._longest_wait_s
+        self._has_waited(now, left + self._queued_s)
+        return max(self._longest_wait_s, self._longest_before_s)
+
+    def _has_waited(self, now: float, wait_s: float) -> None:
+        period = int(now // PERIOD_S)
+        if period != self._period:
+            self._longest_before_s = self._longest_wait_s if period == self._period + 1 else 0.0
+            self._period, self._longest_wait_s = period, 0.0
+        self._longest_wait_s = max(self._longest_wait_s, wait_s)
 
     def _advance(self, now: float) -> None:
         if self._changed_at is not None and self._changed_at < now:
@@ -123,7 +166,7 @@ class FcfsSimulation:
             if head is None and not fits:
                 head = task
                 head_starts_at = self._earliest_start(now, task.share)
-                self._longest_wait_s = max(self._longest_wait_s, now - task.submitted_at)
+                self._has_waited(now, now - task.submitted_at)
             elif fits and (head is None or now + task.run_s <= head_starts_at):
                 self._start(now, name)
         if head is None and self._waiting:
@@ -135,7 +178,7 @@ class FcfsSimulation:
         task.started_at = now
         self._running[name] = task
         self._free -= task.share
-        self._longest_wait_s = max(self._longest_wait_s, now - task.submitted_at)
+        self._has_waited(now, now - task.submitted_at)
         self._served.fade(now)
         self._served.sums += (1.0, now > task.submitted_at)
 

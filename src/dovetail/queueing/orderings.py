@@ -30,7 +30,8 @@ class OrderingError(ValueError):
 class DynamicOrdering(Protocol):
     """An ordering whose keys change with time. It is told of arrivals, starts and ends, and computes new keys before
     each cycle. `key` returns those of the last `rekey`. `free_share`: the share that must stay free beside the entry.
-    `holds_back`: should the entry, which fits and takes `share` of the `free` share, wait until something ends?"""
+    `holds_back`: should the entry, which fits and takes `share` of the `free` share, wait until something ends?
+    `memory`: what a restart needs, as JSON values, for `recall`. After that, work that waited arrives once more."""
 
     def arrived(self, entry: QueueEntry, now: float) -> None: ...
 
@@ -43,6 +44,10 @@ class DynamicOrdering(Protocol):
     def free_share(self, entry: QueueEntry) -> float: ...
 
     def holds_back(self, entry: QueueEntry, share: float, free: float) -> bool: ...
+
+    def memory(self) -> dict[str, Any]: ...
+
+    def recall(self, memory: Mapping[str, Any]) -> None: ...
 
 
 @runtime_checkable

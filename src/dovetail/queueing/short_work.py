@@ -9,9 +9,10 @@ Guarantees: without arrivals or running work nothing is held back; the same call
 A workload is only its share of the cluster here: nodes are left to others.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field
 from math import inf, log, log2
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,13 @@ class FadingSums:
         self.sums *= kept
         self.seen_s = self.seen_s * kept + (1.0 - kept) * self.half_life_s / log(2.0)
 
+    def to_json(self) -> dict[str, Any]:
+        return {"sums": self.sums.tolist(), "seen_s": self.seen_s, "until": self._until}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "FadingSums":
+        return cls(np.array(data["sums"], dtype=np.float64), seen_s=data["seen_s"], _until=data["until"])
+
 
 @dataclass(frozen=True, slots=True)
 class _Running:
@@ -104,6 +112,18 @@ class ShortWork:
 
     def ended(self, workload: int) -> None:
         self._running.pop(workload, None)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a restart needs. The rest is noted by the next `look`."""
+        return {
+            "arrivals": self._arrivals.to_json(),
+            "running": [[id_, *astuple(one)] for id_, one in self._running.items()],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "ShortWork":
+        running = {id_: _Running(*values) for id_, *values in data["running"]}
+        return cls(FadingSums.from_json(data["arrivals"]), running)
 
     def look(self, now: float, pending: Iterable[QueueEntry]) -> None:
         """Note what runs, what waits and what is expected, for the decisions of this cycle."""

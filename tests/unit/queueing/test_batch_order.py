@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from dovetail.queueing.batch_order import DAY_S, HOUR_S, WAIT_LIMIT_FACTOR, BatchOrder, Floats, _integrals
+from dovetail.queueing.batch_order import (
+    DAY_S,
+    FEW,
+    HOUR_S,
+    MOST_RELAXED,
+    WAIT_LIMIT_FACTOR,
+    BatchOrder,
+    BatchOrdering,
+    Floats,
+    _integrals,
+)
+from dovetail.queueing.fcfs_simulation import PERIOD_S
+from dovetail.queueing.sorted_entries import QueueEntry
 
 
 def floats(*values: float) -> Floats:
@@ -32,6 +44,34 @@ def test_who_waited_to_the_limit_goes_before_the_shortest_newcomer() -> None:
     limit_s = WAIT_LIMIT_FACTOR * 10_000.0
     keys = BatchOrder().keys(limit_s, floats(0, limit_s), floats(10_000, 10), floats(0.5, 0.5), 10_000.0)
     assert keys[0] < keys[1]
+
+
+def test_the_limit_is_for_the_few_and_grows_up_to_its_bound_when_many_wait_long() -> None:
+    limit_s = WAIT_LIMIT_FACTOR * 10_000.0 + 1.0
+    limits = {
+        waiting: BatchOrder().wait_limit_s(10_000.0, np.full(waiting, 0.5 * limit_s))
+        for waiting in (0, FEW, 2 * FEW, 1000 * FEW)
+    }
+    assert limits == pytest.approx({0: limit_s, FEW: limit_s, 2 * FEW: 2 * limit_s, 1000 * FEW: MOST_RELAXED * limit_s})
+    assert BatchOrder().wait_limit_s(10_000.0, np.full(1000, 0.3 * limit_s)) == pytest.approx(limit_s)
+
+
+def test_after_an_overload_is_long_over_work_rises_as_soon_as_before_it() -> None:
+    def keys_after(overloaded: bool) -> list[tuple[float, ...]]:
+        ordering = BatchOrdering()
+        for id_ in range(200 if overloaded else 2):
+            ordering.arrived(QueueEntry(id_, 0, "", None, 0, 0.0, HOUR_S, 1.0), 0.0)
+        later = 3 * PERIOD_S
+        entries = [
+            QueueEntry(1000, 0, "", None, 0, later - HOUR_S, 600.0, 0.5),
+            QueueEntry(1001, 0, "", None, 0, later, 60.0, 0.5),
+        ]
+        for entry in entries:
+            ordering.arrived(entry, entry.submitted_at)
+        ordering.rekey(entries, later)
+        return [ordering.key(entry) for entry in entries]
+
+    assert keys_after(overloaded=True) == pytest.approx(keys_after(overloaded=False))
 
 
 def test_past_the_limit_a_task_keeps_rising() -> None:

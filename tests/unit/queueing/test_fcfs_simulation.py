@@ -1,9 +1,12 @@
 """First come first served with backfilling, played beside the real machine."""
 
+import json
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dovetail.queueing.fcfs_simulation import DEPTH, FcfsSimulation
+from dovetail.queueing.fcfs_simulation import DEPTH, PERIOD_S, FcfsSimulation
 
 HOUR_S = 3600.0
 
@@ -74,7 +77,7 @@ JOBS = st.lists(st.tuples(st.floats(0, 1000), st.floats(0.01, 1.0), st.floats(1,
 
 
 @given(JOBS)
-def test_the_imagined_machine_is_never_overfull_and_the_longest_wait_never_falls(
+def test_the_imagined_machine_is_never_overfull_and_the_longest_wait_never_falls_within_a_period(
     jobs: list[tuple[float, float, float]],
 ) -> None:
     shadow = FcfsSimulation()
@@ -84,6 +87,7 @@ def test_the_imagined_machine_is_never_overfull_and_the_longest_wait_never_falls
         shadow.arrived(now, number, share, run_s)
         wait_s = shadow.longest_wait_s(now)
         assert wait_s >= longest_s
+        assert all(wait_s >= now - task.submitted_at for task in shadow._waiting.values())
         longest_s = wait_s
         assert abs(shadow._queued_s - sum(task.work_s for task in shadow._waiting.values())) < 1e-6
         assert sum(task.share for task in shadow._running.values()) <= 1.0 + 1e-6
@@ -108,3 +112,32 @@ def test_the_share_of_tasks_that_wait_is_learned() -> None:
         shadow.arrived(200 * HOUR_S, number, 1.0, 60.0)
     shadow.longest_wait_s(205 * HOUR_S)
     assert shadow.waiting_share > 0.2
+
+
+def test_the_longest_wait_of_an_overload_long_ago_is_forgotten() -> None:
+    shadow, over = FcfsSimulation(), 99 * HOUR_S
+    for number in range(100):
+        shadow.arrived(0.0, number, 1.0, HOUR_S)
+    assert shadow.longest_wait_s(over) == pytest.approx(100 * HOUR_S, rel=0.1)
+    remembered = shadow.longest_wait_s(over)
+    for day in range(5, 121):
+        shadow.arrived(day * 24 * HOUR_S, day, 0.5, 60.0)
+        found = shadow.longest_wait_s(day * 24 * HOUR_S)
+        assert found == (remembered if day * 24 * HOUR_S < 2 * PERIOD_S else pytest.approx(30.0))
+    for number in range(20):
+        shadow.arrived(3 * PERIOD_S, number, 1.0, HOUR_S)
+    assert shadow.longest_wait_s(3 * PERIOD_S) == pytest.approx(20 * HOUR_S)  # and it can rise again
+
+
+@given(JOBS, st.integers(0, 39))
+def test_written_and_read_back_it_goes_on_as_before(jobs: list[tuple[float, float, float]], at: int) -> None:
+    shadow, now = FcfsSimulation(), 0.0
+    copy = shadow
+    for number, (gap_s, share, run_s) in enumerate(jobs):
+        if number == at:
+            copy = FcfsSimulation.from_json(json.loads(json.dumps(shadow.to_json())))
+        now += gap_s
+        for either in (shadow, copy) if copy is not shadow else (shadow,):
+            either.arrived(now, number, share, run_s)
+            either.longest_wait_s(now)
+    assert copy.to_json() == shadow.to_json()

@@ -1,5 +1,7 @@
 """Work that fits waits for the sake of short work only where that pays."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -139,3 +141,29 @@ def test_the_same_events_give_the_same_answers(arrivals: list[tuple[float, float
         return found
 
     assert answers() == answers()
+
+
+@given(ARRIVALS, st.integers(0, 29))
+def test_after_a_restart_the_answers_are_the_same(arrivals: list[tuple[float, float, float]], at: int) -> None:
+    def answers(restart_at: int | None) -> list[tuple[bool, float, tuple[float, ...]]]:
+        ordering, now, found, waiting = BatchOrdering(), 0.0, [], list[QueueEntry]()
+        for number, (gap_s, share, run_s) in enumerate(arrivals):
+            if number == restart_at:
+                memory = json.loads(json.dumps(ordering.memory()))
+                ordering = BatchOrdering()
+                ordering.recall(memory)
+                for one in waiting:
+                    ordering.arrived(one, one.submitted_at)
+            now += gap_s
+            new = entry(number, share, run_s, now)
+            ordering.arrived(new, now)
+            waiting.append(new)
+            ordering.rekey(waiting, now)
+            found.append((ordering.holds_back(new, share, 1.0), ordering.free_share(new), ordering.key(new)))
+            if number % 2:
+                ordering.started(waiting.pop(0), now)
+            if number % 5 == 4:
+                ordering.ended(number - 4, now, run_s)
+        return found
+
+    assert answers(at) == answers(None)

@@ -116,6 +116,7 @@ class EngineState:
         yield Remembered("policies", lambda _: self.policies.memory() if self.policies else None, self.policies.recall)
         yield from network_parts(self.cluster)
         yield from self.learned.parts()
+        yield from self.pending.parts()
 
     # --- work and what it asks for ---------------------------------------------------------------------------
 

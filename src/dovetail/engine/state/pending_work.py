@@ -5,11 +5,13 @@ does not fit, none does. When something changed, only the first of a class is en
 was placed.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from dovetail.cluster.selector_counts import Counted, concerns, selects
+from dovetail.engine.state.memory import Remembered
 from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.requests.asks import AffinityRule, SpreadRule
 from dovetail.model.requests.shape import Shape
@@ -78,6 +80,9 @@ class PendingWork:
         self._entry = entry
         self._repelled = repelled
         self._entries: dict[int, QueueEntry] = {}  # of dynamic orderings: entries as they arrived
+        # Of workloads known before a restart: the run time and share of the cluster when they arrived.
+        self._remembered: dict[int, tuple[float | None, float]] = {}
+        self._remembered_at = 0.0
         self._classes: dict[int, EquivalenceClass] = {}
         self._class_before: dict[int, EquivalenceClass] = {}  # of work that was enqueued again
         self._quota_classes: dict[int, QuotaClass] = {}
@@ -103,7 +108,11 @@ class PendingWork:
         """The workload is new: tell a dynamic ordering."""
         ordering = self.dynamic_orderings.get(work.shape.scheduler)
         if ordering is not None:
-            entry = self._entries[work.id] = self._entry(work)
+            entry = self._entry(work)
+            if work.id in self._remembered:
+                expected_s, share = self._remembered.pop(work.id)
+                entry = entry._replace(expected_s=expected_s, share=share)
+            self._entries[work.id] = entry
             ordering.arrived(entry, now)
 
     def started(self, work: Work, now: float) -> None:
@@ -116,7 +125,37 @@ class PendingWork:
         ordering = self.dynamic_orderings.get(work.shape.scheduler)
         if ordering is not None:
             self._entries.pop(work.id, None)
+            self._remembered.pop(work.id, None)
             ordering.ended(work.id, now, ran_s)
+
+    def parts(self) -> Iterator[Remembered]:
+        if self.dynamic_orderings:
+            yield Remembered("dynamic_orderings", self._write, self._read)
+
+    def _write(self, now: float) -> str:
+        orderings = {
+            name: {"order": self.by_scheduler[name].ordering.name, "memory": ordering.memory()}
+            for name, ordering in self.dynamic_orderings.items()
+        }
+        entries = [(id_, *values) for id_, values in self._remembered.items()]
+        entries += [(entry.id, entry.expected_s, entry.share) for entry in self._entries.values()]
+        return json.dumps({"at": now, "orderings": orderings, "entries": entries})
+
+    def _read(self, text: str) -> None:
+        memory = json.loads(text)
+        for name, ordering in self.dynamic_orderings.items():
+            written = memory["orderings"].get(name)
+            if written is not None and written["order"] == self.by_scheduler[name].ordering.name:
+                ordering.recall(written["memory"])
+        self._remembered = {id_: (expected_s, share) for id_, expected_s, share in memory["entries"]}
+        self._remembered_at = memory["at"]
+
+    def forget_ended(self, live: Container[int]) -> None:
+        """After a restart: tell the orderings of work that ended after their memory was written."""
+        for id_ in [id_ for id_ in self._remembered if id_ not in live]:
+            del self._remembered[id_]
+            for ordering in self.dynamic_orderings.values():
+                ordering.ended(id_, self._remembered_at, None)
 
     def rekey(self, scheduler: str, now: float) -> None:
         """Compute new keys for all work of a scheduler."""
