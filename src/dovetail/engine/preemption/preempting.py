@@ -132,7 +132,7 @@ def cheapest_victims(
     state: EngineState, candidates: B1, request: Request, count: int, eligible: Eligible, now: float
 ) -> Victims | None:
     """The cheapest of the eligible tasks, given the present disruption budgets and gangs."""
-    slack = {group.id: group.slack for group in state.groups.all() if not group.is_loose}
+    slack = {group.id: group.slack for group in state.groups.all()}
     budgets = {id_: max(0, state.work[id_].disruptions_left) for id_ in state.budgeted}
     blocked = _refused_until_trial(state, request)
     by_amounts = candidates if blocked is None else candidates & ~blocked

@@ -290,6 +290,12 @@ class Group:
         return max(0, fulfilled - least)
 
     @property
+    def needed(self) -> int:
+        """How many tasks must hold a node for it to go on: its least, without those that succeeded."""
+        least, fulfilled, _ = self._counts()
+        return least - (fulfilled - self.firm)
+
+    @property
     def is_loose(self) -> bool:
         """Does it hold together only until it has started?"""
         return self._counts()[2]

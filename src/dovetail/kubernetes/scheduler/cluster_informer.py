@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.kubernetes.objects.pods import PodReader
+from dovetail.kubernetes.scheduler.cut_gangs import CutGangs
 from dovetail.kubernetes.scheduler.object_handlers import ObjectHandlers
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
 from dovetail.kubernetes_client.api import Api
@@ -48,6 +49,7 @@ class ClusterInformer:
         self.engine, self.storage, self.devices = engine, first.storage, first.devices
         self.questions = Questions(engine)
         self.tracker = PodTracker(engine, readers, now)
+        self.cut_gangs = CutGangs(self.tracker, self.questions.pods)
         self.objects = ObjectHandlers(engine, self.tracker, readers, now)
         self.reflectors: list[Reflector] = []
         self._away: set[str] = set()  # collections that cannot be followed now
@@ -115,6 +117,7 @@ class ClusterInformer:
         gone = {change.object["metadata"]["uid"] for change in changes if change.kind is ChangeKind.DELETED}
         for change in changes:
             uid = change.object["metadata"]["uid"]
+            self.cut_gangs.note(change.object, deleted=change.kind is ChangeKind.DELETED)
             if change.kind is ChangeKind.DELETED:
                 self._terminating.pop(uid, None)
                 self.tracker.deleted(namespaced_name(change.object), uid)

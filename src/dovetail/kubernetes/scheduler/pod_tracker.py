@@ -261,6 +261,8 @@ class PodTracker:
             gang = known.gang = known.namespace, meaning.gang
             self._of_gang.setdefault(gang, {})[known.id] = known
             self.changed_gangs.add(gang)
+            if nodes:  # what it needs to go on, should somebody want its node
+                known.least = self.gangs.least(gang, meaning.gang_min) or 1
             terms = _in_gang(terms, meaning.gang, known.least or 1)
         self._tell(WorkArrived(known.id, known.namespace, name, RANK, terms, nodes=nodes, since=since))
 

@@ -110,6 +110,7 @@ class PodScheduler:
         while True:
             self._changed.clear()
             self.informer.read_again()
+            self.informer.cut_gangs.evict_rest(self._evict)
             self._carry_out(self.tracker.take_commands())
             if self.engine.busy:
                 await self.binder.fewer_than(BACKLOG)
@@ -150,10 +151,14 @@ class PodScheduler:
         task = self._questions.task(command.task)
         if known is None or task is None or not task.is_preempted:
             return
-        self.recorder.record(pod_reference(known), PREEMPTED, task.message, "Preempting")
-        self.evicted += 1
         condition = disrupted(task.message) if known.controlled else None
-        self.binder.put(PodEviction(known.id, known.namespace, known.name, known.uid, condition))
+        eviction = PodEviction(known.id, known.namespace, known.name, known.uid, condition)
+        self._evict(eviction, known, task.message)
+
+    def _evict(self, eviction: PodEviction, known: TrackedPod, why: str) -> None:
+        self.recorder.record(pod_reference(known), PREEMPTED, why, "Preempting")
+        self.evicted += 1
+        self.binder.put(eviction)
 
     def _wake_at(self, at: float) -> None:
         if self._wake is not None:
