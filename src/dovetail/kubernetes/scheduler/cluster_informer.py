@@ -76,6 +76,10 @@ class ClusterInformer:
             _log.info("follows %d nodes and %d pods", len(required[0]), len(pods))
             self.synced.set()
 
+    async def list_again(self) -> None:
+        """Returns when everything is known that the API had at the time of the call, however late the watches are."""
+        await asyncio.gather(*[one.list_again() for one in self.reflectors if one.synced.is_set()])
+
     def read_again(self) -> None:
         """Reads pending pods again whose meaning may have changed, and updates nodes whose devices changed."""
         objects = self.objects

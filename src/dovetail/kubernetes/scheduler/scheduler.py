@@ -3,7 +3,8 @@
 Everything that touches the engine runs on one event loop, between two awaits, so the engine needs no lock. Decisions
 are made in slices; while one slice is bound the next is decided.
 
-Guarantees: nothing is decided before everything that existed at the start is known. A pod counts on its node from the
+Guarantees: nothing is decided before everything that existed at the start is known; a scheduler that stood by lists the
+cluster once more before it decides, since a watch may be late. A pod counts on its node from the
 moment of the decision, so no capacity is given away twice; if its binding fails the pod is pending again. Two
 schedulers at once do no harm, since the API server binds a pod once; leader election (`election`) leaves one to decide.
 Left to others: leader election, and pods once they run.
@@ -60,14 +61,21 @@ class PodScheduler:
         *,
         instance: str = "dovetail",
         now: Callable[[], float] = time.time,
+        leads: Callable[[], bool] = lambda: True,
+        stands_by: bool = False,
     ) -> None:
+        """`stands_by`: it follows the cluster, and decides only after `lead` was called. `leads`: whether it may still
+        send what it decided."""
         self._api, self._now = api, now
+        self._may_decide = asyncio.Event()
+        if not stands_by:
+            self._may_decide.set()
         self.settings = settings or KubernetesSchedulerSettings()
         self.engine = engine_for(self.settings)
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
         self.informer = ClusterInformer(api, self.engine, readers, now)
         self.tracker, self.objects = self.informer.tracker, self.informer.objects
-        self.binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once)
+        self.binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once, leads)
         self._volumes = VolumeBinder(api, self.informer, self.binder.put, self._bound)
         self._devices = DeviceBinder(api, self.informer.devices, self._volumes.put, self._bound)
         self.auditor = Auditor(
@@ -84,6 +92,11 @@ class PodScheduler:
         self.ready = False  # it knows its cluster, and decides
         self.took_s: Callable[[float], None] = lambda _: None
 
+    def lead(self) -> None:
+        """From now on it decides."""
+        self._may_decide.set()
+        self._changed.set()
+
     async def run(self) -> None:
         """Runs until cancelled, or until the cluster cannot be followed."""
         self.binder.begin()
@@ -92,6 +105,10 @@ class PodScheduler:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.informer.run(), name="follow the cluster")
                 await self.informer.synced.wait()
+                if not self._may_decide.is_set():
+                    await self._stand_by()
+                    await self.informer.list_again()
+                    self._tell_all_held()
                 self.ready = True
                 group.create_task(self._decide(), name="decide")
                 group.create_task(self.auditor.run(self.settings.audit_every_s), name="audit")
@@ -104,9 +121,21 @@ class PodScheduler:
             await self.binder.close()
             await self.recorder.close()
 
+    async def _stand_by(self) -> None:
+        """Keeps up with the cluster until it may decide."""
+        while not self._may_decide.is_set():
+            self._changed.clear()
+            self.informer.read_again()
+            self.informer.cut_gangs.evict_rest(lambda *_: None)
+            self.tracker.take_commands()
+            self.tracker.take_held()
+            self.engine.take_decisions()
+            await self._changed.wait()
+
     # --- deciding --------------------------------------------------------------------------------------------
 
     async def _decide(self) -> None:
+        self._awake()  # what was due while it stood by
         while True:
             self._changed.clear()
             self.informer.read_again()
@@ -211,6 +240,10 @@ class PodScheduler:
         if len(self._notes) < NOTES_KEPT:
             self._notes[known.place] = (known, message, nominated)
             self._noted.set()
+
+    def _tell_all_held(self) -> None:
+        for place, why in self.tracker.held.items():
+            self._note(self.tracker.pods[place], why)
 
     def _tell_held(self) -> None:
         """Reports why pods wait that the engine does not have."""

@@ -128,7 +128,7 @@ def order_of(
 
 
 def with_whole_gangs(
-    pod: Preemptor, placements: PlacementTable, on_row: Callable[[Collection[int]], RankedNomination | None]
+    pod: Preemptor, placements: PlacementTable, on_row: Callable[[Sequence[int]], RankedNomination | None]
 ) -> RankedNomination | None:
     """The nomination of one row, with everyone of the gangs that cannot go on without its victims. `on_row`: the
     nomination if these gangs go anyway; what they leave there may save others."""

@@ -4,7 +4,8 @@ Guarantees: the same answer as trying node by node (`reprieve_trials`), in one p
 importance, over arrays of all nodes considered.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class Reprieved(NamedTuple):
     starts: I8
 
 
-def reprieve(victim_table: VictimTable, pod: Preemptor, rows: Rows, broken: Collection[int] = ()) -> Reprieved | None:
+def reprieve(victim_table: VictimTable, pod: Preemptor, rows: Rows, broken: Sequence[int] = ()) -> Reprieved | None:
     """The victims on each of these rows that make room for the pod; None if preemption helps on none. `broken`: gangs
     that go in any case."""
     arrays, request = victim_table.arrays, pod.request
@@ -201,13 +202,11 @@ class ReprieveCache:
             row = int(rows[place])
             if best is not None and (*measures[:, place].tolist(), row) >= best.order:
                 break
-            found = with_whole_gangs(
-                pod, self._victim_table.cluster.placements, lambda broken, row=row: self._on(pod, row, broken)
-            )
+            found = with_whole_gangs(pod, self._victim_table.cluster.placements, partial(self._on, pod, row))
             best = found if best is None or found is None else min(best, found)
         return best
 
-    def _on(self, pod: Preemptor, row: int, broken: Collection[int] = ()) -> RankedNomination:
+    def _on(self, pod: Preemptor, row: int, broken: Sequence[int] = ()) -> RankedNomination:
         found = reprieve(self._victim_table, pod, np.array([row], dtype=np.intp), broken)
         assert found is not None, "what is kept of a row is not true any more"
         return ranked_nomination(self._victim_table, found, 0)

@@ -4,7 +4,7 @@ Guarantees: the cluster is not changed. The search stops once it has found as ma
 kube-scheduler wants.
 """
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -69,7 +69,7 @@ class Trials:
                 break
         return best
 
-    def _on(self, row: int, broken: Collection[int] = ()) -> RankedNomination | None:
+    def _on(self, row: int, broken: Sequence[int] = ()) -> RankedNomination | None:
         """`broken`: gangs that go in any case."""
         placements, gangs = self._cluster.placements, self._pod.gangs
         lower = [
@@ -103,7 +103,7 @@ class Trials:
         return RankedNomination(order, Nomination(row, tuple([task for task, _ in victims]), violations))
 
     def _let_back(
-        self, row: int, lower: list[tuple[TaskId, Placement]], over: list[bool], broken: Collection[int]
+        self, row: int, lower: list[tuple[TaskId, Placement]], over: list[bool], broken: Sequence[int]
     ) -> list[tuple[TaskId, Placement]]:
         victims = {task for task, was in lower if broken and was.victim_info.unit in broken}
         for (task, was), _ in sorted(zip(lower, over, strict=True), key=lambda one: not one[1]):
