@@ -163,7 +163,8 @@ class Backend(Protocol):
     async def start(self, report: Report) -> None:
         """Report NodeJoined for every node, and adopt what still runs from before a restart.
 
-        From now on the backend reports TaskStarted, TaskFinished, NodeObserved and NodeHealthChanged as they happen.
+        From now on the backend reports TaskStarted, TaskFinished, NodeObserved and NodeHealthChanged as they happen,
+        and TaskWaiting if it knows why an accepted task does not start.
         It repeats a report rather than losing it: the engine ignores what it already knows.
         """
 

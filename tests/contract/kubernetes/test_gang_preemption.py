@@ -1,5 +1,6 @@
 """Gangs and preemption on a real API server: an urgent gang takes what it needs, and no gang is cut."""
 
+import re
 from typing import Any
 
 import pytest
@@ -17,6 +18,11 @@ def of_class(name: str, *pods: dict[str, Any]) -> list[dict[str, Any]]:
     return list(pods)
 
 
+async def told(cluster: Cluster) -> list[str]:
+    """What Events say; the last ones are written when the scheduler ends."""
+    return [one["note"] for one in await cluster.api.items("/apis/events.k8s.io/v1/namespaces/default/events")]
+
+
 async def names(cluster: Cluster) -> set[str]:
     return {name.rsplit("-", 1)[0] for name in await cluster.where()}
 
@@ -31,7 +37,13 @@ def test_an_urgent_gang_preempts_what_it_needs_and_no_more(kube_server: KubeServ
             await cluster.pods(*of_class("high", *gang("high", 3, 3)))
             await cluster.until_bound("high-0", "high-1", "high-2")
             where = await cluster.where()
+        words = await told(cluster)
         assert sum(name.startswith("low") for name in where) == 1, where
+        assert any("preempted by pod default/high-" in one for one in words)
+        assert any("waits for 3 tasks: pod default/low-" in one for one in words)
+        assert not [one for one in words if re.search(r"-\d/\d|workload", one)], (
+            "numbers of our own are nobody's business"
+        )
 
     scene(kube_server, play)
 

@@ -50,7 +50,7 @@ from dovetail.kubernetes_client.errors import (
 )
 from dovetail.kubernetes_client.paths import CORE, NODES, PODS, collection, pod
 from dovetail.kubernetes_client.pods import create, delete
-from dovetail.kubernetes_client.reflector import Reflector
+from dovetail.kubernetes_client.reflector import OptionalReflector, Reflector
 from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
@@ -112,6 +112,12 @@ class KubernetesBackend:
         ]
         for each in reflectors:  # raise an error for a wrong address, credentials or rights instead of waiting
             await each.check()
+        warnings = Reflector(
+            api,
+            collection(CORE, "events", self._namespace),
+            self._attempts.take_events,
+            fields="type=Warning,involvedObject.kind=Pod",
+        )
         self._tasks = [self._start_task(each.run(), "watch") for each in reflectors]
         await self._wait_until_listed(reflectors)
         await self._report_nodes(report)
@@ -120,6 +126,7 @@ class KubernetesBackend:
             # Ends from before are reported only on request: `reconcile`, `bind`.
             attempt.end_reported = attempt.outcome.ended
         self._tasks += [
+            self._start_task(OptionalReflector(warnings).run(), "watch events"),
             self._start_task(self._attempts.run(report), "report"),
             self._start_task(self._regularly(REPORT_NODES_S, lambda: self._report_nodes(report)), "nodes"),
             self._start_task(self._regularly(UPKEEP_S, self._run_upkeep), "upkeep"),

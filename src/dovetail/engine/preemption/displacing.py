@@ -79,7 +79,12 @@ def displace(
 
 def _describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
     """`3 tasks: web.0, web.1 and 1 more`."""
-    named = first_of(tasks, 3, lambda task: f"{state.work[task.workload].name}.{task.replica}")
+
+    def name(task: TaskId) -> str:
+        work = state.work[task.workload]
+        return work.shown_name if work.is_pod else f"{work.name}.{task.replica}"
+
+    named = first_of(tasks, 3, name)
     return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {named}"
 
 
