@@ -48,7 +48,7 @@ def explained(
         return _with_way_out(said, impasse)
     if decision is None or decision["node"] is None:
         return f"{name} is {state}."
-    if row["reason"] == WAITS_TO_START:
+    if row.get("reason") == WAITS_TO_START:
         return f"{name} is {state} on {_chosen(decision)}, and has not started: {row['message'].rstrip('.')}."
     if row["replicas"] > 1:
         return f"{name} is {state} with {count(row['active'], 'task')}; the latest went to {_chosen(decision)}."
