@@ -13,6 +13,7 @@ Left to others: leader election, and pods once they run.
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -50,6 +51,8 @@ SLICE = 64  # decisions between two turns of the event loop
 BACKLOG = 192  # orders that may be under way: more would only make each wait longer for its turn
 NOTES_AT_ONCE = 4
 NOTES_KEPT, NOTES_LATEST_S = 20_000, 10.0
+#: Results of attempts to schedule a pod.
+DECIDED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 GANG_SETTLES_S = 2.0  # pods of a gang arrive one after the other: missing ones are reported after this
 
 
@@ -91,6 +94,8 @@ class PodScheduler:
         self.bound = self.not_bound = self.evicted = 0
         self.ready = False  # it knows its cluster, and decides
         self.took_s: Callable[[float], None] = lambda _: None
+        self.attempts: Counter[str] = Counter()  # by result, as kube-scheduler counts them
+        self.decided: Callable[[str, float], None] = lambda _result, _took_s: None
 
     def lead(self) -> None:
         """From now on it decides."""
@@ -154,11 +159,15 @@ class PodScheduler:
             await self._changed.wait()
 
     def _slice(self, limit: int) -> None:
-        now = self._now()
+        now, began = self._now(), time.perf_counter()
         if limit:
             self._carry_out(self.engine.handle(Tick(limit), now))
-        for decision in self.engine.take_decisions():
+        decisions = self.engine.take_decisions()
+        each_s = (time.perf_counter() - began) / max(1, len(decisions))
+        for decision in decisions:
+            self.decided(UNSCHEDULABLE if decision.node is None else DECIDED, each_s)
             if decision.node is None:
+                self.attempts[UNSCHEDULABLE] += 1
                 self._refused(decision)
 
     def _carry_out(self, commands: list[Command]) -> None:
@@ -202,6 +211,7 @@ class PodScheduler:
     def _bound(self, order: PodBinding, why_not: str) -> None:
         self.bound += not why_not
         self.not_bound += bool(why_not)
+        self.attempts[ERROR if why_not else DECIDED] += 1
         if not why_not:
             self.took_s(time.monotonic() - order.decided_s)
         known = self.tracker.by_id.get(order.id)
@@ -223,6 +233,12 @@ class PodScheduler:
         if known is not None:
             self.tracker.stays(known)
             self._changed.set()
+
+    def pending_pods(self) -> Counter[str]:
+        """Pods of ours without a node, by queue."""
+        ours = [one for one in list(self.tracker.pods.values()) if one.scheduler in self.settings.names]
+        waits = [one for one in ours if not one.node and not one.chosen]
+        return Counter(self._questions.pending_queue(one.id) if one.id else "gated" for one in waits)
 
     # --- telling ---------------------------------------------------------------------------------------------
 
