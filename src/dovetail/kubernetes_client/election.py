@@ -79,6 +79,7 @@ class Election:
         self._seen_at = 0.0  # unchanged since then
         self._version = ""
         self._renewed_at = 0.0
+        self._told = ""  # the error that was logged last: once, as long as it is the same
         self.leading = False
 
     @property
@@ -152,8 +153,11 @@ class Election:
         except ObjectConflict:
             return False  # another was quicker; the next look says who
         except KubernetesApiError as error:
-            _log.warning("lease %s/%s: %s", *self._place, error)
+            words = str(error)
+            _log.log(logging.DEBUG if words == self._told else logging.WARNING, "lease %s/%s: %s", *self._place, words)
+            self._told = words
             return False
+        self._told = ""
         self.leading, self._renewed_at = True, began  # the server took it some time after this
         return True
 

@@ -5,14 +5,18 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
+import yaml
+from click.testing import CliRunner
 from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
 from tests.contract.kubernetes.gate import straight
 from tests.contract.kubernetes.test_kill_storm import History
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
+from dovetail.cli.main import app
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes_client.election import Pace
 from dovetail.kubernetes_client.reflector import Reflector
@@ -106,3 +110,15 @@ def test_a_leader_whose_lease_may_have_expired_binds_nothing(kube_server: KubeSe
 def test_by_default_a_killed_leader_is_replaced_within_nine_seconds_and_a_second_to_spare() -> None:
     pace = Pace()
     assert pace.lease_s + pace.retry_s <= 9
+
+
+def test_credentials_that_are_not_accepted_end_it_with_the_reason(kube_server: KubeServer, tmp_path: Path) -> None:
+    config = yaml.safe_load(kube_server.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": "revoked"}
+    (tmp_path / "revoked.yaml").write_text(yaml.safe_dump(config))
+    for command in (["scheduler"], ["extender", "--insecure-http", "--port", "0"]):
+        options = ["--kubeconfig", str(tmp_path / "revoked.yaml")]
+        ended = CliRunner().invoke(app, ["kubernetes", *command, *options])
+        assert ended.exit_code != 0
+        assert "does not accept our credentials (401)" in ended.stderr

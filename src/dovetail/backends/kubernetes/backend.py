@@ -47,6 +47,7 @@ from dovetail.kubernetes_client.errors import (
     ObjectConflict,
     ObjectInvalid,
     ObjectNotFound,
+    Unauthorized,
 )
 from dovetail.kubernetes_client.paths import CORE, NODES, PODS, collection, pod
 from dovetail.kubernetes_client.pods import create, delete
@@ -90,9 +91,22 @@ class KubernetesBackend:
         """Raises if the cluster cannot be reached, and may then be called again."""
         try:
             await self._start(report)
+        except (Unauthorized, Forbidden) as error:
+            await self.close()
+            raise self._denied(error) from None
         except BaseException:
             await self.close()
             raise
+
+    def _denied(self, error: Unauthorized | Forbidden) -> KubernetesApiError:
+        """The same error, with what to do."""
+        source = self._settings.kubeconfig or "the kubeconfig, or the service account of this pod"
+        if isinstance(error, Unauthorized):
+            words = "the API server does not accept our credentials (401): they are wrong, revoked or expired. Renew "
+            words += f"those in {source}, then: dovetail backend add {self.name} --replace with its settings"
+        else:
+            words = f"our credentials lack a right (403): {error}. Grant it; docs/kubernetes.md lists what is needed"
+        return type(error)(error.status, error.reason, words)
 
     async def _start(self, report: Report) -> None:
         settings = self._settings
@@ -160,7 +174,10 @@ class KubernetesBackend:
 
     async def nodes(self) -> list[Node]:
         """From the watch. The API server is asked too, so that an unreachable one is noticed."""
-        await self._api.get(NODES, {"limit": 1})
+        try:
+            await self._api.get(NODES, {"limit": 1})
+        except (Unauthorized, Forbidden) as error:
+            raise self._denied(error) from None
         return self._machines.nodes()
 
     async def prices(self) -> Mapping[str, Price]:

@@ -73,7 +73,9 @@ async def _run(
         if not lease_s:
             for path in (NODES, PODS):  # the server is at work while the rest is loaded
                 api.ask_ahead(path)
-        make, settings = await asyncio.to_thread(_load, names, config)
+        (make, settings), _ = await asyncio.gather(
+            asyncio.to_thread(_load, names, config), options.check_credentials(api)
+        )
         api.widen(settings.bindings_at_once)
         namespace, _, name = lease.rpartition("/")
         election = Election(api, namespace or "kube-system", name, identity, pace_of(lease_s)) if lease_s else None
