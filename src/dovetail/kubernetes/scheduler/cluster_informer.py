@@ -17,7 +17,7 @@ from dovetail.kubernetes.scheduler.cut_gangs import CutGangs
 from dovetail.kubernetes.scheduler.object_handlers import ObjectHandlers
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
 from dovetail.kubernetes_client.api import Api
-from dovetail.kubernetes_client.objects import Json, namespaced_name
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name
 from dovetail.kubernetes_client.paths import PODS
 from dovetail.kubernetes_client.reflector import ChangeKind, Handler, ObjectChange, OptionalReflector, Reflector
 
@@ -49,6 +49,8 @@ class ClusterInformer:
         self.engine, self.storage, self.devices = engine, first.storage, first.devices
         self.questions = Questions(engine)
         self.tracker = PodTracker(engine, readers, now)
+        self._pod_seen: Callable[[Json], None] = lambda _: None
+        self._pod_gone: Callable[[NamespacedName], None] = lambda _: None
         self.cut_gangs = CutGangs(self.tracker, self.questions.pods)
         self.objects = ObjectHandlers(engine, self.tracker, readers, now)
         self.reflectors: list[Reflector] = []
@@ -57,6 +59,10 @@ class ClusterInformer:
         self.changed = asyncio.Event()
         self.reports = 0  # how often watches delivered changes
         self.synced = asyncio.Event()
+
+    def follow_pods(self, seen: Callable[[Json], None], gone: Callable[[NamespacedName], None]) -> None:
+        """Call these for pods as well."""
+        self._pod_seen, self._pod_gone = seen, gone
 
     async def run(self) -> None:
         """Runs until cancelled, or until the cluster cannot be followed."""
@@ -122,6 +128,10 @@ class ClusterInformer:
         for change in changes:
             uid = change.object["metadata"]["uid"]
             self.cut_gangs.note(change.object, deleted=change.kind is ChangeKind.DELETED)
+            if change.kind is ChangeKind.DELETED:
+                self._pod_gone(namespaced_name(change.object))
+            else:
+                self._pod_seen(change.object)
             if change.kind is ChangeKind.DELETED:
                 self._terminating.pop(uid, None)
                 self.tracker.deleted(namespaced_name(change.object), uid)

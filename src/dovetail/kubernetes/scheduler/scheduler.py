@@ -31,6 +31,7 @@ from dovetail.kubernetes.scheduler.pod_conditions import (
     pod_reference,
     unschedulable,
 )
+from dovetail.kubernetes.scheduler.pod_groups import PodGroups
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
 from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
 from dovetail.kubernetes.scheduler.volume_binder import VolumeBinder
@@ -85,6 +86,9 @@ class PodScheduler:
             api, self.informer, self.settings.names, lambda: {*self._devices.waited_for, *self._volumes.waited_for}
         )
         self.recorder = Recorder(api, next(iter(self.settings.names)), instance, busy=lambda: self.binder.under_way > 0)
+        self.pod_groups = PodGroups(api, self.tracker, self.recorder, now)
+        self.objects.follow_groups(self.pod_groups.set_group, self.pod_groups.drop_group)
+        self.informer.follow_pods(self.pod_groups.set_pod, self.pod_groups.drop_pod)
         self._changed, self._questions = self.informer.changed, self.informer.questions.pods
         self._wake: asyncio.TimerHandle | None = None
         # By pod: why it waits, and the node on which others are preempted for it.
@@ -116,6 +120,7 @@ class PodScheduler:
                     self._tell_all_held()
                 self.ready = True
                 group.create_task(self._decide(), name="decide")
+                group.create_task(self.pod_groups.run(), name="pod groups")
                 group.create_task(self.auditor.run(self.settings.audit_every_s), name="audit")
                 for _ in range(NOTES_AT_ONCE):
                     group.create_task(self._write_notes(), name="write notes")
