@@ -26,7 +26,7 @@ COMMAND = [sys.executable, "-m", "dovetail", "kubernetes", "scheduler", "--kubec
 
 @benchmark(TAKEOVER)
 def takeover(_: Bench) -> Iterator[tuple[str, Measured]]:
-    with kube_server(durable=True) as server:
+    with kube_server() as server:
         yield TAKEOVER.name, middle(asyncio.run(_rounds(server)), "kills")
 
 
