@@ -331,7 +331,12 @@ def test_with_the_rights_of_the_manifest_it_does_its_work_and_can_do_nothing_els
                 with pytest.raises(Forbidden):
                     await api.items(path)
             with pytest.raises(Forbidden):
-                await api.delete(f"{PODS}/g-0")
+                await api.create(PODS, stock("own-0"))
+            with pytest.raises(Forbidden):
+                await api.patch(f"{PODS}/g-0", {"metadata": {"labels": {"changed": "yes"}}})
+            with pytest.raises(Forbidden):
+                await api.delete("/api/v1/nodes/r0n0")
+            await api.delete(f"{PODS}/g-0")  # as it has to do with what is left of a gang
         await undefine_groups(cluster)
 
     scene(kube_server, play)
