@@ -33,6 +33,7 @@ MODULES = (
     "benchmarks.kubernetes_selectors",
     "benchmarks.kubernetes",
     "benchmarks.kubernetes_extender",
+    "benchmarks.kubernetes_takeover",
     "benchmarks.startup",
     "benchmarks.cli",
 )

@@ -8,7 +8,10 @@ now and then) or run longer than their deadline, keeps to the grace of a deletio
 HTTPS to the API server. Images are not pulled: one whose name begins with `missing` cannot be had, all others are this
 machine.
 
-What a real kubelet does besides (probes, volumes, networks, init containers, restarts) it does not.
+A folder of the node whose name begins with `missing` is waited for until it is there, with a warning Event
+(`FailedMount`); others are not looked at.
+
+What a real kubelet does besides (probes, other volumes, networks, init containers, restarts) it does not.
 """
 
 import argparse
@@ -154,6 +157,13 @@ class _Pod:
     def container(self) -> dict[str, Any]:
         return dict(self.spec["spec"]["containers"][0])
 
+    @property
+    def folders(self) -> list[Path]:
+        """Folders of the node that it waits for."""
+        volumes = self.spec["spec"].get("volumes") or ()
+        mounted = [Path(one["hostPath"]["path"]) for one in volumes if "hostPath" in one]
+        return [folder for folder in mounted if folder.name.startswith("missing")]
+
 
 class _Running:
     def __init__(self, api: Api, told: argparse.Namespace) -> None:
@@ -231,10 +241,25 @@ class _Running:
             await own.deleting.wait()
             await self.tell(own, {"phase": "Failed"})
             return
+        for folder in own.folders:
+            if not folder.is_dir():
+                await self.warn(own, "FailedMount", f"hostPath type check failed: {folder} is not a directory")
+                waiting = {"waiting": {"reason": "ContainerCreating"}}
+                await self.tell(own, {"phase": "Pending", "containerStatuses": [_status(own, waiting)]})
+            while not folder.is_dir() and not own.deleting.is_set():  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(LOOK_S)
         if own.deleting.is_set():
             await self.tell(own, {"phase": "Failed"})
             return
         await self.execute(own)
+
+    async def warn(self, own: _Pod, reason: str, message: str) -> None:
+        namespace, name = own.place
+        about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": own.spec["metadata"]["uid"]}
+        event = {"metadata": {"generateName": f"{name}."}, "involvedObject": about, "type": "Warning"}
+        await self.api.create(
+            f"/api/v1/namespaces/{namespace}/events", {**event, "reason": reason, "message": message, "count": 1}
+        )
 
     async def execute(self, own: _Pod) -> None:
         own.folder.mkdir()

@@ -1,5 +1,6 @@
 """Routes of backends: which there are, how they do, and adding and removing them while the server runs."""
 
+import asyncio
 from dataclasses import asdict
 from typing import Annotated, cast
 
@@ -9,8 +10,8 @@ from pydantic import BaseModel, Field
 from dovetail.api.protocol.body import SOURCE, Author, Note, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import CreatedJson, Json
-from dovetail.backends.contract import Capabilities
-from dovetail.backends.registry import BackendEntry, kind_names
+from dovetail.backends.contract import Capabilities, UnusableSetting
+from dovetail.backends.registry import BackendEntry, check_entry, kind_names
 from dovetail.control.backends.health import CallHealth
 from dovetail.control.services.backends import BackendStatus
 from dovetail.control.services.own_machine import STEPPED_BACK
@@ -96,11 +97,15 @@ async def add(
     it: `GET /api/v1/events?backend=NAME`.
 
     With `replace`, one that was added before goes on under new settings: what runs there runs on and is found again.
-    Refused with 409 for one that is there already, or that stands in the settings of the server.
+    Refused with 409 for one that is there already, or that stands in the settings of the server; with 422 for settings
+    with which it could never work here: a kubeconfig, a socket or a command is missing.
     """
     entry = await model_in(request, BackendEntry)
     try:
         check_name(name)
+        await asyncio.to_thread(check_entry, entry)
+    except UnusableSetting as error:
+        raise Invalid([Complaint(SOURCE, None, error.field, str(error))]) from None
     except ValueError as error:
         raise Invalid([Complaint(SOURCE, None, "name", str(error))]) from None
     backends = plane_of(request).backends

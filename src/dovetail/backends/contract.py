@@ -95,6 +95,15 @@ class WorkloadRefusal(Refusal):
         super().__init__(words, FailureCause.WORKLOAD)
 
 
+class UnusableSetting(Exception):
+    """A setting with which the backend can never work as things are here: a file, a socket or a command is missing.
+    `field` is its path in the settings."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """One attempt of one task on one node. `key` identifies it for ever. `devices`: the slots of its GPUs there."""
@@ -163,7 +172,8 @@ class Backend(Protocol):
     async def start(self, report: Report) -> None:
         """Report NodeJoined for every node, and adopt what still runs from before a restart.
 
-        From now on the backend reports TaskStarted, TaskFinished, NodeObserved and NodeHealthChanged as they happen.
+        From now on the backend reports TaskStarted, TaskFinished, NodeObserved and NodeHealthChanged as they happen,
+        and TaskWaiting if it knows why an accepted task does not start.
         It repeats a report rather than losing it: the engine ignores what it already knows.
         """
 

@@ -4,7 +4,8 @@ Guarantees: an entry of the settings names a kind that exists and has valid sett
 kind of another package (entry point group `dovetail.backends`) is loaded only when an entry names it, so a broken
 package that is not used does no harm; no two kinds share a name.
 
-An entry point is any object with `Settings`, a `Strict` model, and `build(name, settings, folder)`. A field that holds
+An entry point is any object with `Settings`, a `Strict` model, and `build(name, settings, folder)`; if it has
+`check(settings)`, that is called before one is added, and raises UnusableSetting. A field that holds
 a secret is a `pydantic.SecretStr`: it is never shown, and is encrypted where entries are stored.
 """
 
@@ -42,28 +43,37 @@ GROUP = "dovetail.backends"
 
 @dataclass(frozen=True, slots=True)
 class BackendKind:
-    """`build` gets the backend's name, its validated settings and a folder of its own on disk."""
+    """`build` gets the backend's name, its validated settings and a folder of its own on disk. `check` gets the
+    settings of one that is to be added, and raises UnusableSetting."""
 
     settings: type[Strict]
     build: Callable[[str, Any, Path], Backend]
+    check: Callable[[Any], None] = lambda _: None
 
 
-def _built_in(settings: type[Strict], backend: str) -> BackendKind:
-    """`backend`: its class, imported when the first one is built, so that its libraries load only if it is used."""
+def _built_in(settings: type[Strict], backend: str, check: str = "") -> BackendKind:
+    """`backend`: its class, imported when the first one is built, so that its libraries load only if it is used; so is
+    `check`, a function."""
 
     def build_one(name: str, settings: Strict, folder: Path) -> Backend:
         found: Backend = pkgutil.resolve_name(f"dovetail.backends.{backend}")(name, settings, folder)
         return found
 
-    return BackendKind(settings, build_one)
+    def check_one(settings: Strict) -> None:
+        if check:
+            pkgutil.resolve_name(f"dovetail.backends.{check}")(settings)
+
+    return BackendKind(settings, build_one, check_one)
 
 
 KINDS: dict[str, BackendKind] = {
-    "docker": _built_in(DockerSettings, "docker.backend:DockerBackend"),
-    "kubernetes": _built_in(KubernetesSettings, "kubernetes.backend:KubernetesBackend"),
+    "docker": _built_in(DockerSettings, "docker.backend:DockerBackend", "docker.check:check_sockets"),
+    "kubernetes": _built_in(
+        KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
+    ),
     "local": _built_in(LocalSettings, "local.backend:LocalBackend"),
     "simulated": _built_in(SimulatedSettings, "simulated.backend:SimulatedBackend"),
-    "slurm": _built_in(SlurmSettings, "slurm.backend:SlurmBackend"),
+    "slurm": _built_in(SlurmSettings, "slurm.backend:SlurmBackend", "slurm.check:check_commands"),
 }
 
 
@@ -100,7 +110,8 @@ def find_kind(name: str) -> BackendKind:
     if not (isinstance(settings, type) and issubclass(settings, Strict)) or not callable(build_one):
         needs = "a `Settings` model derived from dovetail.model.text.strict.Strict and `build(name, settings, folder)`"
         raise UnknownKind(f"kind {name!r} ({point.value}) is no backend: it needs {needs}")
-    return BackendKind(settings, build_one)
+    check = getattr(found, "check", None)
+    return BackendKind(settings, build_one, check) if callable(check) else BackendKind(settings, build_one)
 
 
 class BackendEntry(BaseModel):
@@ -152,6 +163,11 @@ def _in_words(error: ValidationError, settings: type[Strict]) -> ValidationError
             for detail, complaint in zip(details, complaints_of(error, settings), strict=False)
         ],
     )
+
+
+def check_entry(entry: BackendEntry) -> None:
+    """Raises UnusableSetting for a backend that could never work as things are here."""
+    find_kind(entry.kind).check(entry.settings)
 
 
 def build(name: str, entry: BackendEntry, folder: Path) -> Backend:

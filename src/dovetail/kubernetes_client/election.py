@@ -4,6 +4,12 @@ Guarantees, if clocks *run* alike, however they are set: no two lead at once. No
 with our clock. A candidate takes the Lease only after it has seen it unchanged for its whole duration, by its own
 clock; a leader stops when it could not renew for `renew_within_s`, which is less. Writes carry the version that was
 read, so of two candidates at once one fails.
+
+How alike the clocks have to run: while one counts `lease_s`, another must count more than `renew_within_s`, so the
+clock of a leader may be slower than that of a candidate by a quarter. The clock is monotonic: setting the time does not
+change it. It goes on while a process is stopped, but not while its machine sleeps: a leader that wakes up with its
+machine believes that it leads for up to `renew_within_s` more. `holds` tells when to send nothing; what was on its way
+already is for the API server to refuse.
 """
 
 import asyncio
@@ -21,6 +27,9 @@ from dovetail.kubernetes_client.tasks import cancel
 
 _log = logging.getLogger(__name__)
 
+LEASE_S = 7
+_SOONEST_S = 0.05
+
 
 class LeadershipLost(Exception):
     """The lease could not be renewed in time, or another has it: everything that only a leader may do has to end."""
@@ -28,11 +37,12 @@ class LeadershipLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`lease_s` > `renew_within_s` > `retry_s`, with a margin between them; the defaults are those of Kubernetes."""
+    """`lease_s` > `renew_within_s` > `retry_s`, with a margin between them. After a leader was killed another leads
+    within `lease_s` + `retry_s`. Kubernetes itself has 15, 10 and 2 s."""
 
-    lease_s: int = 15
-    renew_within_s: float = 10.0
-    retry_s: float = 2.0
+    lease_s: int = LEASE_S
+    renew_within_s: float = 5.0
+    retry_s: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.lease_s > self.renew_within_s > self.retry_s > 0:
@@ -40,6 +50,11 @@ class Pace:
                 f"a lease of {self.lease_s} s, renewed within {self.renew_within_s} s, tried every {self.retry_s} s "
                 "cannot be held: each has to be longer than the next"
             )
+
+
+def pace_of(lease_s: int) -> Pace:
+    """The pace for a lease of this many seconds, with the margins of the default."""
+    return Pace(lease_s, lease_s * 5 / 7, lease_s / 7)
 
 
 class Election:
@@ -63,7 +78,14 @@ class Election:
         self._spec: JsonObject | None = None  # as it was seen last,
         self._seen_at = 0.0  # unchanged since then
         self._version = ""
+        self._renewed_at = 0.0
+        self._told = ""  # the error that was logged last: once, as long as it is the same
         self.leading = False
+
+    @property
+    def holds(self) -> bool:
+        """It leads, and nobody else can by now."""
+        return self.leading and self._monotonic_s() < self._renewed_at + self._pace.renew_within_s
 
     @property
     def leader(self) -> str:
@@ -87,8 +109,9 @@ class Election:
             await self.release()
 
     async def acquire(self) -> None:
-        while not await self._try():  # noqa: ASYNC110 - there is no notice of a release
-            await asyncio.sleep(self._pace.retry_s)
+        while not await self._try():
+            left_s = self._expires_at - self._monotonic_s() if self.leader else self._pace.retry_s
+            await asyncio.sleep(min(self._pace.retry_s, max(left_s, _SOONEST_S)))
         _log.info("%s leads (lease %s/%s)", self._identity, *self._place)
 
     async def release(self) -> None:
@@ -104,19 +127,16 @@ class Election:
             _log.info("lease %s/%s was not given back, it will expire: %s", *self._place, error)
 
     async def _renew_on(self) -> None:
-        renewed_at = self._monotonic_s()
         while True:
             await asyncio.sleep(self._pace.retry_s)
-            due = renewed_at + self._pace.renew_within_s
+            due = self._renewed_at + self._pace.renew_within_s
             began = self._monotonic_s()
             try:
                 async with asyncio.timeout(max(0.0, due - began)):
                     renewed = await self._try()
             except TimeoutError:
                 renewed = False
-            if renewed:
-                renewed_at = began  # the server took it some time after this
-            elif self.leader not in ("", self._identity) or self._monotonic_s() >= due:
+            if not renewed and (self.leader not in ("", self._identity) or self._monotonic_s() >= due):
                 self.leading = False
                 by = f"{self.leader} has it" if self.leader != self._identity else "it could not be renewed in time"
                 raise LeadershipLost(f"lease {'/'.join(self._place)}: {by}")
@@ -126,17 +146,25 @@ class Election:
         try:
             await self._look()
             spec = self._spec or {}
-            expires_at = self._seen_at + float(spec.get("leaseDurationSeconds") or self._pace.lease_s)
-            if self.leader not in ("", self._identity) and self._monotonic_s() < expires_at:
+            if self.leader not in ("", self._identity) and self._monotonic_s() < self._expires_at:
                 return False
+            began = self._monotonic_s()
             await self._write(self._new_spec(self._identity, self._pace.lease_s, spec))
         except ObjectConflict:
             return False  # another was quicker; the next look says who
         except KubernetesApiError as error:
-            _log.warning("lease %s/%s: %s", *self._place, error)
+            words = str(error)
+            _log.log(logging.DEBUG if words == self._told else logging.WARNING, "lease %s/%s: %s", *self._place, words)
+            self._told = words
             return False
-        self.leading = True
+        self._told = ""
+        self.leading, self._renewed_at = True, began  # the server took it some time after this
         return True
+
+    @property
+    def _expires_at(self) -> float:
+        """When the lease may be taken, if it does not change before."""
+        return self._seen_at + float((self._spec or {}).get("leaseDurationSeconds") or self._pace.lease_s)
 
     async def _look(self) -> None:
         try:

@@ -79,6 +79,8 @@ class Reflector:
         self._version: str | None = None
         self._seen: dict[tuple[str, str], _Seen] = {}
         self._healthy: bool | None = None
+        self._watching: asyncio.Task[bool] | None = None
+        self._to_be_listed: list[asyncio.Event] = []  # set when the collection has been listed again
         self.synced = asyncio.Event()
         self.lists = self.troubles = 0
 
@@ -89,15 +91,24 @@ class Reflector:
         """Raises an error that `run` would retry for ever: an invalid selector, missing rights."""
         await self._api.get(self._path, {**self._params, "limit": 1})
 
+    async def list_again(self) -> None:
+        """Returns when the handler has got all that the API had at the time of the call, however late the watch is."""
+        listed = asyncio.Event()
+        self._to_be_listed.append(listed)
+        self._version = None
+        if self._watching is not None:
+            self._watching.cancel()
+        await listed.wait()
+
     async def run(self) -> None:
         """Until cancelled."""
         backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S, jitter=0.5)
         while True:
             try:
-                if self._version is None:
+                while self._version is None:
                     await self._list()
                 self._say(True, "")
-                if await self._watch():
+                if await self._watch_unless_listed():
                     backoff.reset()
                     continue
                 words = "the server ended the watch at once"
@@ -113,6 +124,15 @@ class Reflector:
 
     async def _list(self) -> None:
         self.lists += 1
+        asked = list(self._to_be_listed)
+        await self._list_all()
+        for one in asked:
+            one.set()
+            self._to_be_listed.remove(one)
+        if self._to_be_listed:  # asked for meanwhile
+            self._version = None
+
+    async def _list_all(self) -> None:
         try:
             version, found = await self._take_pages(self._page)
         except Gone:
@@ -151,6 +171,19 @@ class Reflector:
             before = None
         self._seen[place] = now
         changes.append(ObjectChange(ChangeKind.ADDED if before is None else ChangeKind.MODIFIED, item))
+
+    async def _watch_unless_listed(self) -> bool:
+        """Whether the watch delivered anything, or ended because the collection has to be listed again."""
+        watching = self._watching = asyncio.create_task(self._watch())
+        try:
+            return await watching
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self._to_be_listed or (task is not None and task.cancelling()):
+                raise
+            return True
+        finally:
+            self._watching = None
 
     async def _watch(self) -> bool:
         """Whether it delivered anything."""

@@ -152,6 +152,16 @@ class TaskStarted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskWaiting(Event):
+    """The backend has accepted the attempt, which has not started: why not, in words. Empty: nothing is known to be in
+    its way any more."""
+
+    task: TaskId
+    key: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskFinished(Event):
     """The backend's final report on one attempt. `exit_code` None: it was stopped or lost, see `reason`. `cause`: whose
     fault a failure is, if the backend knows."""

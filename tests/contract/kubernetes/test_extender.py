@@ -185,6 +185,24 @@ def test_a_gang_displaces_less_urgent_pods_and_starts_whole(kube_server: KubeSer
     scene(kube_server, play)
 
 
+def test_what_kube_scheduler_leaves_of_a_gang_that_it_preempts_goes_too(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await classes(cluster)
+        await cluster.nodes(*racks(1, 3, cpu="1"))
+        async with extended(cluster):
+            await cluster.pods(*gang("low", 3, priorityClassName="low"))
+            await cluster.until_bound("low-0", "low-1", "low-2")
+            await cluster.pods(stock("high-0", priorityClassName="high"))
+            await cluster.until_bound("high-0")
+
+            async def alone() -> bool:
+                return set(await cluster.where()) == {"high-0"}
+
+            await cluster.until(alone, "no pod of the gang is left")
+
+    scene(kube_server, play)
+
+
 def test_pods_are_placed_without_it_where_it_may_be_ignored_and_wait_for_it_where_not(kube_server: KubeServer) -> None:
     async def play(cluster: Cluster) -> None:
         await cluster.nodes(node("n1", cpu="16"))
@@ -313,7 +331,12 @@ def test_with_the_rights_of_the_manifest_it_does_its_work_and_can_do_nothing_els
                 with pytest.raises(Forbidden):
                     await api.items(path)
             with pytest.raises(Forbidden):
-                await api.delete(f"{PODS}/g-0")
+                await api.create(PODS, stock("own-0"))
+            with pytest.raises(Forbidden):
+                await api.patch(f"{PODS}/g-0", {"metadata": {"labels": {"changed": "yes"}}})
+            with pytest.raises(Forbidden):
+                await api.delete("/api/v1/nodes/r0n0")
+            await api.delete(f"{PODS}/g-0")  # as it has to do with what is left of a gang
         await undefine_groups(cluster)
 
     scene(kube_server, play)

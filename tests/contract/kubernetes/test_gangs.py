@@ -35,10 +35,18 @@ DEFINITION = {
                     "openAPIV3Schema": {
                         "type": "object",
                         "properties": {
-                            "spec": {"type": "object", "properties": {"minMember": {"type": "integer"}}},
+                            "spec": {
+                                "type": "object",
+                                "properties": {
+                                    "minMember": {"type": "integer"},
+                                    "scheduleTimeoutSeconds": {"type": "integer"},
+                                },
+                            },
+                            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
                         },
                     }
                 },
+                "subresources": {"status": {}},
             }
         ],
     },
@@ -65,6 +73,88 @@ async def says(cluster: Cluster, name: str, words: str) -> None:
         return any(words in one.get("message", "") for one in conditions if one["type"] == "PodScheduled")
 
     await cluster.until(told, f"{name} says {words!r}")
+
+
+def group(name: str, **spec: Any) -> dict[str, Any]:
+    about = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": name}}
+    return {**about, "spec": spec}
+
+
+async def is_said_of(cluster: Cluster, name: str, **wanted: Any) -> dict[str, Any]:
+    """The group's status as soon as it has all this."""
+    found: dict[str, Any] = {}
+
+    async def told() -> bool:
+        found.update((await cluster.api.get(f"{GROUPS}/{name}")).get("status") or {})
+        return all(found.get(field) == value for field, value in wanted.items())
+
+    try:
+        await cluster.until(told, f"the status of {name} has {wanted}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; it has {found}") from None
+    return found
+
+
+async def set_phase(cluster: Cluster, phase: str, *names: str) -> None:
+    for name in names:
+        await cluster.api.patch(f"{PODS}/{name}/status", {"status": {"phase": phase}})
+
+
+def test_the_status_of_a_group_tells_how_far_it_is(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await define_groups(cluster)
+        await cluster.nodes(node("n1"))
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "sums", "uid": "1"}
+        pods = [labelled(pod(f"w-{i}"), group="team") for i in range(2)]
+        for one in pods:
+            one["metadata"]["ownerReferences"] = [owner]
+        await cluster.api.create(GROUPS, group("team", minMember=2))
+        try:
+            async with cluster.scheduler():
+                found = await is_said_of(cluster, "team", phase="Pending", running=0)
+                assert found["conditions"][0]["reason"] == "PodsMissing"
+                await cluster.pods(*pods)
+                found = await is_said_of(cluster, "team", phase="Scheduling", occupiedBy="default/sums")
+                assert found["scheduleStartTime"]
+                await cluster.until_bound("w-0", "w-1")
+                await set_phase(cluster, "Running", "w-0", "w-1")
+                found = await is_said_of(cluster, "team", phase="Running", running=2)
+                assert (found["conditions"][0]["type"], found["conditions"][0]["status"]) == ("Scheduled", "True")
+                await set_phase(cluster, "Succeeded", "w-0", "w-1")
+                await is_said_of(cluster, "team", phase="Finished", running=0, succeeded=2, failed=0)
+        finally:
+            await undefine_groups(cluster)
+
+    scene(kube_server, play)
+
+
+def test_a_group_that_is_not_scheduled_in_time_says_so_and_is_tried_again(
+    kube_server: KubeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dovetail.kubernetes.scheduler.pod_groups.PAUSE_S", 2.0)
+
+    async def play(cluster: Cluster) -> None:
+        await define_groups(cluster)
+        await cluster.nodes(node("n1", "1"))
+        await cluster.api.create(GROUPS, group("team", minMember=2, scheduleTimeoutSeconds=1))
+        await cluster.pods(*[labelled(pod(f"w-{i}"), group="team") for i in range(2)])
+        try:
+            async with cluster.scheduler():
+                await says(cluster, "w-0", "its group team was not scheduled within 1 s")
+
+                async def told() -> bool:
+                    status = (await cluster.api.get(f"{GROUPS}/team"))["status"]
+                    return bool(status["conditions"][0]["reason"] == "ScheduleTimeout")
+
+                await cluster.until(told, "the group says so too")
+                await cluster.nodes(node("n2", "1"))
+                await cluster.until_bound("w-0", "w-1")
+            events = await cluster.api.items("/apis/events.k8s.io/v1/namespaces/default/events")
+            assert "Timeout" in {one["reason"] for one in events if one["regarding"]["kind"] == "PodGroup"}
+        finally:
+            await undefine_groups(cluster)
+
+    scene(kube_server, play)
 
 
 async def define_groups(cluster: Cluster) -> None:

@@ -20,7 +20,8 @@ COMMAND = [sys.executable, "-m", "dovetail", "kubernetes", "scheduler", "--no-el
 def test_metrics_and_probes_say_what_it_does(kube_server: KubeServer) -> None:
     async def play(cluster: Cluster) -> None:
         await cluster.nodes(node("n1", "2"))
-        await cluster.pods(pod("a-1"), pod("big-1", "8"))
+        gated = pod("gated-1", schedulingGates=[{"name": "example.com/later"}])
+        await cluster.pods(pod("a-1"), pod("big-1", "8"), gated)
         command = [*COMMAND, "--kubeconfig", str(kube_server.kubeconfig), "--listen", "0"]
         running = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
         try:
@@ -36,7 +37,17 @@ def test_metrics_and_probes_say_what_it_does(kube_server: KubeServer) -> None:
 
                 async def told() -> bool:
                     text = (await client.get("/metrics")).text
-                    wanted = ("bound_total 1.0", "pods_waiting 1.0", "nodes 1.0", "binding_seconds_count 1.0")
+                    wanted = [
+                        *("bound_total 1.0", "pods_waiting 1.0", "nodes 1.0", "binding_seconds_count 1.0"),
+                        'schedule_attempts_total{result="scheduled"} 1.0',
+                        'schedule_attempts_total{result="unschedulable"} 1.0',
+                        'schedule_attempts_total{result="error"} 0.0',
+                        'scheduling_attempt_duration_seconds_count{result="scheduled"} 1.0',
+                        'scheduling_attempt_duration_seconds_count{result="unschedulable"} 1.0',
+                        'pending_pods{queue="active"} 0.0',
+                        'pending_pods{queue="unschedulable"} 1.0',
+                        'pending_pods{queue="gated"} 1.0',
+                    ]
                     return all(f"dovetail_kubernetes_{one}" in text for one in wanted)
 
                 await cluster.until(told, "metrics say that one is bound and one waits")

@@ -16,6 +16,7 @@ from dovetail.engine.questions.plan_questions import (
     Victim,
 )
 from dovetail.model.reason import Eviction, Outcome, waits_for_others
+from dovetail.model.task import WAITS_TO_START
 from dovetail.model.text.listing import count, first_of
 from dovetail.model.workloads.workload import Workload
 
@@ -47,6 +48,8 @@ def explained(
         return _with_way_out(said, impasse)
     if decision is None or decision["node"] is None:
         return f"{name} is {state}."
+    if row.get("reason") == WAITS_TO_START:
+        return f"{name} is {state} on {_chosen(decision)}, and has not started: {row['message'].rstrip('.')}."
     if row["replicas"] > 1:
         return f"{name} is {state} with {count(row['active'], 'task')}; the latest went to {_chosen(decision)}."
     return f"{name} is {state} on {_chosen(decision)}."

@@ -14,12 +14,14 @@ from typing import Any
 from dovetail.backends.contract import Phase, Report
 from dovetail.backends.kubernetes.failures import FAILURES
 from dovetail.backends.kubernetes.naming import KEY, STOP_REASON
-from dovetail.backends.kubernetes.outcome import PodOutcome, is_never, outcome_of
+from dovetail.backends.kubernetes.outcome import PodOutcome, is_never, outcome_of, short
 from dovetail.kubernetes_client.reflector import ChangeKind, ObjectChange
 from dovetail.model.command import task_of_key
-from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, TaskFinished, TaskStarted, TaskWaiting
 
 AGAIN_S = 1.0
+#: What a container usually waits for, for a moment.
+_PASSING = frozenset({"", "ContainerCreating", "PodInitializing"})
 _log = logging.getLogger(__name__)
 
 
@@ -36,6 +38,18 @@ class PodAttempt:
     ended_at: float | None = None
     start_reported: bool = False
     end_reported: bool = False
+    warning: str = ""  # of the latest warning Event about its pod
+    waits_reported: str = ""
+
+    @property
+    def waits_for(self) -> str:
+        """Why its container does not run yet; empty: it does, or nothing is known to be in the way."""
+        outcome = self.outcome
+        if outcome.started or outcome.ended or self.stopping:
+            return ""
+        if outcome.stuck or not self.warning:
+            return outcome.stuck or (outcome.waits if outcome.waits not in _PASSING else "")
+        return f"{outcome.waits}: {self.warning}" if outcome.waits else self.warning
 
 
 class PodAttempts:
@@ -59,6 +73,16 @@ class PodAttempts:
                 self._gone(pod)
             else:
                 self.note(pod, report=False)
+
+    def take_events(self, changes: list[ObjectChange]) -> None:
+        """Record what nodes warn of: volumes that cannot be mounted, sandboxes that cannot be made."""
+        for kind, event in changes:
+            about = event.get("involvedObject") or {}
+            attempt = self._by_key.get(self._keys.get(about.get("uid") or "", ""))
+            if attempt is None or kind is ChangeKind.DELETED or attempt.outcome.started:
+                continue
+            attempt.warning = short(f"{event.get('reason')}: {event.get('message')}")
+            self._enqueue_if_changed(attempt)
 
     def note(self, pod: Mapping[str, Any], *, report: bool) -> PodAttempt | None:
         """Record the state of a pod. `report`: report it, even if it was reported before. None: the pod has no key."""
@@ -126,7 +150,8 @@ class PodAttempts:
 
     def _enqueue_if_changed(self, attempt: PodAttempt) -> None:
         outcome = attempt.outcome
-        if (outcome.ended and not attempt.end_reported) or (outcome.started and not attempt.start_reported):
+        ended, started = outcome.ended and not attempt.end_reported, outcome.started and not attempt.start_reported
+        if ended or started or (attempt.waits_for != attempt.waits_reported and not outcome.started):
             self._due[attempt.key] = None
             self._wake.set()
 
@@ -151,6 +176,10 @@ class PodAttempts:
 
     async def _report_attempt(self, attempt: PodAttempt, report: Report) -> None:
         task, key, outcome = task_of_key(attempt.key), attempt.key, attempt.outcome
+        waits_for = attempt.waits_for
+        if waits_for != attempt.waits_reported and not outcome.started and not outcome.ended:
+            await report(TaskWaiting(task, key, waits_for))
+            attempt.waits_reported = waits_for
         if outcome.started and not attempt.start_reported and not attempt.end_reported:
             await report(TaskStarted(task, key))
             attempt.start_reported = True

@@ -47,10 +47,11 @@ from dovetail.kubernetes_client.errors import (
     ObjectConflict,
     ObjectInvalid,
     ObjectNotFound,
+    Unauthorized,
 )
 from dovetail.kubernetes_client.paths import CORE, NODES, PODS, collection, pod
 from dovetail.kubernetes_client.pods import create, delete
-from dovetail.kubernetes_client.reflector import Reflector
+from dovetail.kubernetes_client.reflector import OptionalReflector, Reflector
 from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
@@ -90,9 +91,22 @@ class KubernetesBackend:
         """Raises if the cluster cannot be reached, and may then be called again."""
         try:
             await self._start(report)
+        except (Unauthorized, Forbidden) as error:
+            await self.close()
+            raise self._denied(error) from None
         except BaseException:
             await self.close()
             raise
+
+    def _denied(self, error: Unauthorized | Forbidden) -> KubernetesApiError:
+        """The same error, with what to do."""
+        source = self._settings.kubeconfig or "the kubeconfig, or the service account of this pod"
+        if isinstance(error, Unauthorized):
+            words = "the API server does not accept our credentials (401): they are wrong, revoked or expired. Renew "
+            words += f"those in {source}, then: dovetail backend add {self.name} --replace with its settings"
+        else:
+            words = f"our credentials lack a right (403): {error}. Grant it; docs/kubernetes.md lists what is needed"
+        return type(error)(error.status, error.reason, words)
 
     async def _start(self, report: Report) -> None:
         settings = self._settings
@@ -112,6 +126,12 @@ class KubernetesBackend:
         ]
         for each in reflectors:  # raise an error for a wrong address, credentials or rights instead of waiting
             await each.check()
+        warnings = Reflector(
+            api,
+            collection(CORE, "events", self._namespace),
+            self._attempts.take_events,
+            fields="type=Warning,involvedObject.kind=Pod",
+        )
         self._tasks = [self._start_task(each.run(), "watch") for each in reflectors]
         await self._wait_until_listed(reflectors)
         await self._report_nodes(report)
@@ -120,6 +140,7 @@ class KubernetesBackend:
             # Ends from before are reported only on request: `reconcile`, `bind`.
             attempt.end_reported = attempt.outcome.ended
         self._tasks += [
+            self._start_task(OptionalReflector(warnings).run(), "watch events"),
             self._start_task(self._attempts.run(report), "report"),
             self._start_task(self._regularly(REPORT_NODES_S, lambda: self._report_nodes(report)), "nodes"),
             self._start_task(self._regularly(UPKEEP_S, self._run_upkeep), "upkeep"),
@@ -153,7 +174,10 @@ class KubernetesBackend:
 
     async def nodes(self) -> list[Node]:
         """From the watch. The API server is asked too, so that an unreachable one is noticed."""
-        await self._api.get(NODES, {"limit": 1})
+        try:
+            await self._api.get(NODES, {"limit": 1})
+        except (Unauthorized, Forbidden) as error:
+            raise self._denied(error) from None
         return self._machines.nodes()
 
     async def prices(self) -> Mapping[str, Price]:

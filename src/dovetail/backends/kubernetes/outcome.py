@@ -39,6 +39,7 @@ class PodOutcome:
     refused: bool = False  # its node rejected it: nothing of it ever ran
     stuck: str = ""  # why its container cannot be created at the moment
     hopeless: bool = False  # … and never will be
+    waits: str = ""  # the word of Kubernetes for what it waits for, if its container is not stuck
 
     @property
     def ended(self) -> bool:
@@ -67,8 +68,8 @@ def outcome_of(pod: Mapping[str, Any]) -> PodOutcome:
     word = waiting.get("reason", "")
     if word in STUCK:
         words = f"{word}: {waiting['message']}" if waiting.get("message") else word
-        return PodOutcome(Phase.ACCEPTED, stuck=_short(words), hopeless=word in HOPELESS)
-    return PodOutcome(Phase.ACCEPTED, reason=stop_reason or "")
+        return PodOutcome(Phase.ACCEPTED, stuck=short(words), hopeless=word in HOPELESS)
+    return PodOutcome(Phase.ACCEPTED, reason=stop_reason or "", waits=word or _not_scheduled(status))
 
 
 def is_never(pod: Mapping[str, Any]) -> bool:
@@ -78,7 +79,7 @@ def is_never(pod: Mapping[str, Any]) -> bool:
 def _ended(pod: Mapping[str, Any], terminated: Any, stop_reason: str | None, started: bool) -> PodOutcome:
     status = pod.get("status") or {}
     word, message = status.get("reason") or "", status.get("message") or ""
-    why = _short(f"{word}: {message}" if word and message else word or message)
+    why = short(f"{word}: {message}" if word and message else word or message)
     code = None if terminated is None else int(terminated.get("exitCode", 0))
     if terminated is not None and terminated.get("reason") == "ContainerStatusUnknown":
         code = None  # the exit code 137 is made up by Kubernetes
@@ -124,7 +125,7 @@ def _exit_reason(pod: Mapping[str, Any], terminated: Mapping[str, Any], code: in
         reason = f"exited with status {code}"
     message = str(terminated.get("message") or "").strip()
     if word not in ("", "Completed", "Error"):
-        return _short(f"{word}: {message}" if message else f"{word}: {reason}")
+        return short(f"{word}: {message}" if message else f"{word}: {reason}")
     return reason
 
 
@@ -135,10 +136,18 @@ def _container_state(status: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
+def _not_scheduled(status: Mapping[str, Any]) -> str:
+    """Why the cluster's scheduler gives it no node, where it has to."""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return short(f"{condition.get('reason')}: {condition.get('message')}")
+    return ""
+
+
 def _disruption(status: Mapping[str, Any]) -> str:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
-            return _short(f"{condition.get('reason')}: {condition.get('message')}")
+            return short(f"{condition.get('reason')}: {condition.get('message')}")
     return ""
 
 
@@ -146,6 +155,6 @@ def _stopped_or_lost(stop_reason: str | None, otherwise: str) -> str:
     return f"lost: {otherwise}" if stop_reason is None else f"stopped: {stop_reason}"
 
 
-def _short(words: str) -> str:
+def short(words: str) -> str:
     words = " ".join(words.split())
     return words if len(words) <= MAX_WORDS else words[: MAX_WORDS - 1] + "…"

@@ -5,6 +5,7 @@ import logging
 import signal
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -18,6 +19,7 @@ from dovetail.cli.terminal.parameters import Option
 if TYPE_CHECKING:
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
     from dovetail.kubernetes_client.access import Access
+    from dovetail.kubernetes_client.api import Api
 
 Settings = TypeVar("Settings", bound="KubernetesSchedulerSettings")
 
@@ -35,6 +37,23 @@ def way_to(kubeconfig: str | None, context: str | None) -> "Access":
         return find_access(kubeconfig, context)
     except (AccessError, OSError) as error:
         raise Failure(f"no way to a cluster: {error}", ExitCode.USAGE) from None
+
+
+async def check_credentials(api: "Api") -> None:
+    """Raises Failure for credentials that the server does not accept: trying on would not help. A server that does not
+    answer may come back."""
+    from dovetail.kubernetes_client.errors import Forbidden, KubernetesApiError, Unauthorized
+    from dovetail.kubernetes_client.paths import NODES
+
+    with suppress(KubernetesApiError):
+        try:
+            await api.get(NODES, {"limit": 1})
+        except Unauthorized:
+            words = "they are wrong, revoked or expired; renew those in the kubeconfig or of the service account"
+            raise Failure(f"{api.access.server} does not accept our credentials (401): {words}") from None
+        except Forbidden as error:
+            words = "grant it: deploy/kubernetes has the roles that are needed"
+            raise Failure(f"our credentials lack a right on {api.access.server} (403): {error}; {words}") from None
 
 
 def settings_of(model: type[Settings], names: list[str], config: Path | None) -> Settings:

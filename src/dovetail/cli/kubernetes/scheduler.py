@@ -14,8 +14,10 @@ from dovetail.cli.terminal.parameters import Option
 if TYPE_CHECKING:
     from dovetail.kubernetes.scheduler.scheduler import PodScheduler
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+    from dovetail.kubernetes_client.election import Election
 
 LEASE = "dovetail-scheduler"
+LEASE_S = 7
 
 
 def scheduler(
@@ -29,6 +31,15 @@ def scheduler(
     lease: Annotated[
         str, Option(metavar="NAMESPACE/NAME", help="Of several instances with this lease, one is active.")
     ] = f"kube-system/{LEASE}",
+    lease_duration: Annotated[
+        int,
+        Option(
+            metavar="SECONDS",
+            min=3,
+            max=300,
+            help="After a leader was killed, another waits this long, and decides about a second later.",
+        ),
+    ] = LEASE_S,
     elect: Annotated[bool, Option("--elect/--no-elect", help="Wait for the lease, or start at once.")] = True,
     listen: Annotated[
         str | None,
@@ -37,7 +48,8 @@ def scheduler(
     log_level: options.LogLevel = "warning",
 ) -> None:
     """Place the pods that name this scheduler. Ctrl-C stops it; pods that are bound stay where they are."""
-    options.run_logged(_run(kubeconfig, context, names or [], config, lease if elect else None, listen), log_level)
+    lease_s = lease_duration if elect else 0
+    options.run_logged(_run(kubeconfig, context, names or [], config, lease, lease_s, listen), log_level)
 
 
 async def _run(
@@ -45,47 +57,72 @@ async def _run(
     context: str | None,
     names: list[str],
     config: Path | None,
-    lease: str | None,
+    lease: str,
+    lease_s: int,
     listen: str | None,
 ) -> None:
+    """`lease_s`: 0 to decide at once, without a lease."""
     from dovetail.kubernetes_client.api import Api
-    from dovetail.kubernetes_client.election import Election, LeadershipLost
+    from dovetail.kubernetes_client.election import Election, LeadershipLost, pace_of
     from dovetail.kubernetes_client.errors import KubernetesApiError
     from dovetail.kubernetes_client.paths import NODES, PODS
 
     access = options.way_to(kubeconfig, context)
     identity = f"{socket.gethostname()}_{os.getpid()}"
     async with Api(access, agent="dovetail-scheduler") as api:
-        if lease is None:
+        if not lease_s:
             for path in (NODES, PODS):  # the server is at work while the rest is loaded
                 api.ask_ahead(path)
-        make, settings = await asyncio.to_thread(_load, names, config)
+        (make, settings), _ = await asyncio.gather(
+            asyncio.to_thread(_load, names, config), options.check_credentials(api)
+        )
         api.widen(settings.bindings_at_once)
+        namespace, _, name = lease.rpartition("/")
+        election = Election(api, namespace or "kube-system", name, identity, pace_of(lease_s)) if lease_s else None
+        leads = (lambda: True) if election is None else (lambda: election.holds)
         try:
-            found = make(api, settings, instance=identity)
+            found = make(api, settings, instance=identity, leads=leads, stands_by=election is not None)
         except ValueError as error:
             raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
         if listen is not None:
             _listen(found, listen)
 
-        async def lead() -> None:
-            say(f"decides for {', '.join(settings.names)} on {access.server}")
-            await found.run()
-
         options.stop_on_signals()  # the lease is given back before it goes
         try:
-            if lease is None:
-                await lead()
+            decides = f"decides for {', '.join(settings.names)} on {access.server}"
+            if election is None:
+                say(decides)
+                await found.run()
             else:
-                namespace, _, name = lease.rpartition("/")
                 say(f"waits for the lease {namespace or 'kube-system'}/{name}")
-                await Election(api, namespace or "kube-system", name, identity).run(lead)
+                await _run_elected(found, election, decides)
         except asyncio.CancelledError:
             say(f"stopped; {found.bound} pods were bound")
         except LeadershipLost as error:
             raise Failure(f"{error}; another goes on", ExitCode.FAILED) from None
         except KubernetesApiError as error:
             raise Failure(str(error), ExitCode.UNREACHABLE) from None
+
+
+async def _run_elected(found: "PodScheduler", election: "Election", decides: str) -> None:
+    """Follows the cluster from the start, so that it need not read everything after it was elected."""
+    from dovetail.kubernetes_client.tasks import cancel
+
+    running = asyncio.create_task(found.run())
+
+    async def lead() -> None:
+        say(decides)
+        found.lead()
+        await running
+
+    electing = asyncio.create_task(election.run(lead))
+    try:
+        done, _ = await asyncio.wait((electing, running), return_when=asyncio.FIRST_COMPLETED)
+        for one in (running, electing):
+            if one in done:
+                one.result()
+    finally:
+        await cancel(electing, running)
 
 
 def _load(names: list[str], config: Path | None) -> "tuple[type[PodScheduler], KubernetesSchedulerSettings]":

@@ -75,8 +75,9 @@ class Adoption:
             await self._backend.start(self._report)
         except Exception as error:  # one backend's failure must not keep the others from starting
             took_s = time.monotonic() - began
-            self.trouble = self._executor.cleaned(said(error, took_s))
-            log.error("backend did not start; trying again", backend=name, error=self.trouble)
+            before, self.trouble = self.trouble, self._executor.cleaned(said(error, took_s))
+            tell = log.debug if self.trouble == before else log.error  # once, as long as it is the same
+            tell("backend did not start; trying again", backend=name, error=self.trouble)
             self._executor.health.failed("start", took_s, self.trouble)
             self._report_health(False, self.trouble)
             self.tried.set()

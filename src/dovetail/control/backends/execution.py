@@ -104,6 +104,7 @@ class Executor:
         self._all_settled.set()
         self._workers: list[asyncio.Task[None]] = []
         self._probing: asyncio.Task[bool] | None = None
+        self._told = ""  # the failure of a probe that was logged last
         self._stopping: set[str] = set()  # keys whose Bind must not be sent any more
         self._breaker = Breaker(self._probe, self._subjects, self._changed, settings.slow_call)
         self._outgoing = OutgoingCommands(lambda command: self._breaker.doubts(command.task.workload))
@@ -256,13 +257,17 @@ class Executor:
     ) -> None:
         took_s = time.monotonic() - began
         words = self.cleaned(said(error, took_s))
-        log.warning("backend call failed", backend=self.backend.name, call=call, key=key, error=words)
+        asked_in_vain = call == "nodes" and words == self._told  # said once, however often it is probed
+        self._told = words if call == "nodes" else self._told
+        tell = log.debug if asked_in_vain else log.warning
+        tell("backend call failed", backend=self.backend.name, call=call, key=key, error=words)
         self.health.failed(call, took_s, words)
         if counts:
             self._breaker.failed(subject, words)
 
     def _succeeded(self, call: str, began: float, subject: Subject, *, counts: bool = True) -> None:
         took_s = time.monotonic() - began
+        self._told = ""
         self.health.succeeded(call, took_s)
         if counts:
             self._breaker.succeeded(subject, took_s)

@@ -9,9 +9,9 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command, attempt_key
-from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted, TaskWaiting
 from dovetail.model.failure_cause import FailureCause
-from dovetail.model.task import TaskId, TaskState
+from dovetail.model.task import WAITS_TO_START, TaskId, TaskState
 from dovetail.queueing.settings import backoff_s
 
 
@@ -29,9 +29,38 @@ def bound(state: EngineState, event: TaskBound, now: float) -> list[Command]:  #
     if found and found[1].state is TaskState.PLACED:
         work, live = found
         live.bind_failures = 0
-        work.move(live, TaskState.BOUND, "bound", f"accepted by {live.backend} on {live.node}")
+        known = (live.reason, live.message) if live.reason == WAITS_TO_START else _accepted(live)
+        work.move(live, TaskState.BOUND, *known)
         state.changes.touch_task(event.task)
     return []
+
+
+def _accepted(live: LiveTask) -> tuple[str, str]:
+    return "bound", f"accepted by {live.backend} on {live.node}"
+
+
+def waiting(state: EngineState, event: TaskWaiting, now: float) -> list[Command]:  # noqa: ARG001
+    """Only people read it: nothing is decided by what keeps an accepted attempt from starting."""
+    found = _current(state, event.task, event.key)
+    if found and found[1].state in (TaskState.PLACED, TaskState.BOUND):
+        work, live = found
+        live.reason, live.message = (WAITS_TO_START, event.why) if event.why else _accepted(live)
+        _tell_what_waits(state, work)
+        state.changes.touch_task(event.task)
+    return []
+
+
+def _tell_what_waits(state: EngineState, work: Work) -> None:
+    """The workload says of one of its tasks why it has not started."""
+    waits = ((replica, live) for replica, live in work.tasks.items() if live.reason == WAITS_TO_START)
+    first = next(waits, None)
+    if first is not None:
+        replica, live = first
+        which = f"task {replica}: " if work.replicas > 1 else ""
+        work.reason, work.message = WAITS_TO_START, f"{which}{live.message}"
+    elif work.reason == WAITS_TO_START:
+        work.reason = work.message = ""
+    state.changes.workloads[work.id] = None
 
 
 def started(state: EngineState, event: TaskStarted, now: float) -> list[Command]:
@@ -42,6 +71,8 @@ def started(state: EngineState, event: TaskStarted, now: float) -> list[Command]
         live.started_at = now
         quarantine.placement_succeeded(state, live.node)
         work.started_at = work.started_at if work.started_at is not None else now
+        if work.reason == WAITS_TO_START:
+            _tell_what_waits(state, work)
         start_toleration_timer(state, event.task, work.shape, now)
         run_s = state.expected_s(work)
         if run_s is not None:

@@ -18,6 +18,7 @@ from dovetail.engine.gangs.gang_trial import places_to_clear, try_subject, try_t
 from dovetail.engine.gangs.group_trial import GroupTrial, attempts, hardest_first, only_among, place_choices
 from dovetail.engine.gangs.one_by_one import TrialSubject
 from dovetail.engine.gangs.requests import unpromised_request
+from dovetail.engine.preemption.gang_nomination import gangs_seen_by, nominate_gang
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
     PreemptionRequest,
@@ -78,22 +79,31 @@ def displace(
 
 def _describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
     """`3 tasks: web.0, web.1 and 1 more`."""
-    named = first_of(tasks, 3, lambda task: f"{state.work[task.workload].name}.{task.replica}")
+
+    def name(task: TaskId) -> str:
+        work = state.work[task.workload]
+        return work.shown_name if work.is_pod else f"{work.name}.{task.replica}"
+
+    named = first_of(tasks, 3, name)
     return f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}: {named}"
 
 
 def _nominated(state: EngineState, parts: list[GroupPart], now: float) -> PreemptionPlan | None:
-    """Capacity for one pod on one node. kube-scheduler has no rule for gangs: for those the cheapest victims go."""
+    """Capacity for one pod on one node, or for every pod of a gang (`gang_nomination`). Gangs of other work have no
+    priority of Kubernetes: for those the cheapest victims go."""
     work = parts[0].work
     if len(parts) > 1 or len(parts[0].replicas) > 1:
-        return _cheapest(state, parts, now)
+        if work.terms.priority is None:
+            return _cheapest(state, parts, now)
+        return nominate_gang(state, parts, _nominated_before(state, work), now)
     if not work.terms.may_preempt:
         return None
     request, priority = state.asked(work.shape, work.identity), work.terms.priority or 0
     pipeline, coming = state.pipelines[work.shape.profile], _nominated_before(state, work)
     candidates = None if request.non_local else pipeline.feasible_ignoring_capacity(request)
     tables = state.cluster, state.victim_table, pipeline.evaluator
-    found = nominate(*tables, request, priority, state.pod_budgets, coming, candidates)
+    gangs = gangs_seen_by(state, work)
+    found = nominate(*tables, request, priority, state.pod_budgets, coming, candidates, gangs)
     return None if found is None else PreemptionPlan(found.victims, ((found.row, request.column),), FREE)
 
 

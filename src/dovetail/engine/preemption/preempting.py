@@ -132,7 +132,7 @@ def cheapest_victims(
     state: EngineState, candidates: B1, request: Request, count: int, eligible: Eligible, now: float
 ) -> Victims | None:
     """The cheapest of the eligible tasks, given the present disruption budgets and gangs."""
-    slack = {group.id: group.slack for group in state.groups.all() if not group.is_loose}
+    slack = {group.id: group.slack for group in state.groups.all()}
     budgets = {id_: max(0, state.work[id_].disruptions_left) for id_ in state.budgeted}
     blocked = _refused_until_trial(state, request)
     by_amounts = candidates if blocked is None else candidates & ~blocked
@@ -156,7 +156,7 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
     """Stop the victims and promise their capacity to the work. Others that were promised capacity on these rows lose
     it and are queued again."""
     commands: list[Command] = []
-    why = f"preempted by {work.name} (workload {work.id})"
+    why = f"preempted by {work.shown_name}{'' if work.is_pod else f' (workload {work.id})'}"
     for task in clearing.tasks:
         commands += stop_task(state, task, why, PREEMPTING)
     state.changes.preempted += len(clearing.tasks)
@@ -167,7 +167,7 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
     if not any(is_being_cleared(state, row) for row in rows):
         state.wake.dirty_rows.update(rows)  # no victim to wait for
     end = state.expected_end(work, now)
-    state.promises.make(work.id, Promise(work.name, now, end, clearing.kept, clearing=True))
+    state.promises.make(work.id, Promise(work.shown_name, now, end, clearing.kept, clearing=True))
     return commands
 
 

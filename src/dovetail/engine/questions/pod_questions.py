@@ -29,7 +29,7 @@ from dovetail.engine.questions.pod_answers import (
 )
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
-from dovetail.engine.state.work import GroupPart
+from dovetail.engine.state.work import GroupPart, QueuePlace
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.record import TaskRecord
 from dovetail.model.requests.shape import Shape
@@ -84,6 +84,19 @@ class PodQuestions:
     def is_evicted(self, task: TaskId) -> bool:
         """Was it told to stop by the engine's own decision, not because somebody cancelled it?"""
         return task in self._state.stopping and not self._state.work[task.workload].cancelled
+
+    def pending_queue(self, workload: int) -> str:
+        """Where it waits, in the words of kube-scheduler: active, backoff, unschedulable; gated while pods of its gang
+        are missing."""
+        work = self._state.work.get(workload)
+        if work is None:
+            return "gated"
+        if work.delayed:
+            return "backoff"
+        leader = work if work.group is None or not work.group.short else work.group.leader
+        if leader is None:
+            return "gated"
+        return "active" if leader.queue_place is QueuePlace.QUEUED else "unschedulable"
 
     def nominated_node(self, workload: int) -> str | None:
         """Where capacity is being cleared for it."""

@@ -166,7 +166,7 @@ class EngineState:
             since=now,
             checkpoint_s=terms.checkpoint_s,
             min_run_s=terms.min_run_s,
-            unit=-1 if work.group is None or terms.loose else work.group.id,
+            unit=-1 if work.group is None else work.group.id,
             group=work.id,
             queue=work.queue,
             preemptible=terms.preemptible,

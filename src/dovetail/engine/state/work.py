@@ -94,6 +94,15 @@ class Work:
         return self.namespace, self.name
 
     @property
+    def is_pod(self) -> bool:
+        return self.shape.kubernetes is not None
+
+    @property
+    def shown_name(self) -> str:
+        """As messages name it. The name of a pod has a number behind it, which is nobody's business but ours."""
+        return f"pod {self.namespace}/{self.name.partition('/')[0]}" if self.is_pod else self.name
+
+    @property
     def held(self) -> Held:
         """What one of its tasks that hold a node is charged with."""
         return Held(self.queue, self.terms.user, dict(self.terms.shape.amounts))
@@ -288,6 +297,12 @@ class Group:
         """How many tasks it can lose without falling below its least."""
         least, fulfilled, _ = self._counts()
         return max(0, fulfilled - least)
+
+    @property
+    def needed(self) -> int:
+        """How many tasks must hold a node for it to go on: its least, without those that succeeded."""
+        least, fulfilled, _ = self._counts()
+        return least - (fulfilled - self.firm)
 
     @property
     def is_loose(self) -> bool:

@@ -10,6 +10,7 @@ Left to others: the web server (`app`).
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,12 +22,17 @@ from dovetail.kubernetes.extender.refused_pods import PodNudger, RefusedPods
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.objects.gangs import gang_of
 from dovetail.kubernetes.objects.pods import PodReader
+from dovetail.kubernetes.scheduler.binder import Binder, PodBinding, PodEviction
 from dovetail.kubernetes.scheduler.cluster_informer import ClusterInformer
 from dovetail.kubernetes.scheduler.settings import engine_for, line_of
+from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.objects import Json, namespaced_name
 
+_log = logging.getLogger(__name__)
+
 HOUSEKEEPING_S = 1.0
+EVICTIONS_AT_ONCE = 8
 
 
 class Extender:
@@ -46,6 +52,7 @@ class Extender:
         keep_s, within_s = self.settings.keep_plan_s, self.settings.bind_within_s
         self.filter_verb = FilterVerb(self.engine, self.informer, readers, keep_s, self.refused_pods, now)
         self.preempt_verb = PreemptVerb(self.informer, self.filter_verb, keep_s, now)
+        self._evictions = Binder(api, _nothing_bound, lambda _: None, EVICTIONS_AT_ONCE)
         self.bind_verb = BindVerb(api, self.informer, self.filter_verb, within_s, keep_s, now)
 
     @property
@@ -54,11 +61,15 @@ class Extender:
 
     async def run(self) -> None:
         """Runs until cancelled, or until the cluster cannot be followed."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.informer.run(), name="follow the cluster")
-            await self.informer.synced.wait()
-            group.create_task(self._nudges.run(), name="nudge")
-            group.create_task(self._keep_house(), name="keep house")
+        self._evictions.begin()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.informer.run(), name="follow the cluster")
+                await self.informer.synced.wait()
+                group.create_task(self._nudges.run(), name="nudge")
+                group.create_task(self._keep_house(), name="keep house")
+        finally:
+            await self._evictions.close()
 
     async def told_of(self, pod: Json) -> None:
         """Waits a little for the watch to report a pod of a gang, which kube-scheduler may know before us."""
@@ -77,4 +88,14 @@ class Extender:
             self.filter_verb.refresh()
             self.filter_verb.stale_refusals.recheck()
             self.refused_pods.renew()
+            self.informer.cut_gangs.evict_rest(self._evict)
             await asyncio.sleep(HOUSEKEEPING_S)
+
+    def _evict(self, eviction: PodEviction, known: TrackedPod, why: str) -> None:
+        _log.info("%s/%s: %s", known.namespace, known.name, why)
+        self._evictions.put(eviction)
+
+
+def _nothing_bound(_: PodBinding, why_not: str) -> None:
+    """Pods are bound by the bind verb."""
+    raise AssertionError(why_not)

@@ -70,7 +70,7 @@ class GangPlans:
             if refused is not None:
                 return refused
             mine = self._held.of_gang(gang).get(known.place)
-        self._held.prolong(gang, self._now() + self._keep_s)
+        self._held.prolong(gang, self._now() + self._kept_s(gang))
         if mine is None:
             first = len(self._held.of_gang(gang))
             return PlannedNode(why=f"{first} others of its gang {gang[1]} start first; it may follow when they have")
@@ -140,10 +140,8 @@ class GangPlans:
         if tried.refusal is not None:
             # If some of it run already, as many of the others as find a node are better than none.
             return PlannedNode() if self._begun(gang, group) else PlannedNode(why=tried.refusal, whole_gang=True)
-        now = self._now()
-        made = [
-            held_pod(self._tracker.by_id[id_], node, now, now + self._keep_s, gang) for id_, node in tried.nodes.items()
-        ]
+        now, until_s = self._now(), self._now() + self._kept_s(gang)
+        made = [held_pod(self._tracker.by_id[id_], node, now, until_s, gang) for id_, node in tried.nodes.items()]
         for kept in made:
             self._held.keep(kept)
         self._on_plan(gang, made)
@@ -173,3 +171,7 @@ class GangPlans:
         if missed[node] >= STRIKES:
             self._held.drop_plan(gang)
         return PlannedNode(why=f"its gang {gang[1]} is planned elsewhere: this pod on {node}, which was not offered")
+
+    def _kept_s(self, gang: NamespacedName) -> float:
+        """`scheduleTimeoutSeconds` of its PodGroup counts, as for the coscheduling plugin."""
+        return self._tracker.gangs.timeout_s(gang) or self._keep_s

@@ -31,6 +31,7 @@ class Gangs:
     """The sizes that PodGroups give, and which pods of gangs have succeeded."""
 
     _least: dict[NamespacedName, int] = field(default_factory=dict)
+    _timeout_s: dict[NamespacedName, float] = field(default_factory=dict)
     _succeeded: dict[NamespacedName, set[NamespacedName]] = field(default_factory=dict)  # pods of each gang
     _gang_of: dict[NamespacedName, NamespacedName] = field(default_factory=dict)  # the inverse
 
@@ -38,12 +39,18 @@ class Gangs:
         """Did anything change?"""
         place = namespaced_name(group)
         least = max(1, int((group.get("spec") or {}).get("minMember") or 1))
+        self._timeout_s[place] = float((group.get("spec") or {}).get("scheduleTimeoutSeconds") or 0)
         different = self._least.get(place) != least
         self._least[place] = least
         return different
 
     def drop_group(self, place: NamespacedName) -> None:
         self._least.pop(place, None)
+        self._timeout_s.pop(place, None)
+
+    def timeout_s(self, place: NamespacedName) -> float:
+        """How long its pods may wait for each other; 0: nobody says."""
+        return self._timeout_s.get(place, 0.0)
 
     def succeeded(self, gang: NamespacedName, pod: NamespacedName) -> bool:
         """Was that unknown before?"""

@@ -69,9 +69,16 @@ class BindingStep:
 
 
 class Binder:
-    def __init__(self, api: Api, told: OnBound, stays: Callable[[PodEviction], None], width: int) -> None:
-        """`stays`: called for a pod that may not be deleted."""
-        self._api, self._told, self._stays, self._width = api, told, stays, width
+    def __init__(
+        self,
+        api: Api,
+        told: OnBound,
+        stays: Callable[[PodEviction], None],
+        width: int,
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`stays`: called for a pod that may not be deleted. `leads`: nothing new is sent while this is false."""
+        self._api, self._told, self._stays, self._width, self._leads = api, told, stays, width, leads
         self._due: asyncio.Queue[PodBinding | PodEviction] = asyncio.Queue()
         self._workers: list[asyncio.Task[None]] = []
         self._less = asyncio.Event()
@@ -103,6 +110,8 @@ class Binder:
     async def _work(self) -> None:
         while True:
             order = await self._due.get()
+            while not self._leads():  # noqa: ASYNC110 - the lease is renewed soon, or all of this ends
+                await asyncio.sleep(LOOK_EVERY_S)
             if isinstance(order, PodBinding):
                 backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
                 name = order.namespace, order.name

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.kubernetes.objects.pods import PodReader
+from dovetail.kubernetes.scheduler.cut_gangs import CutGangs
 from dovetail.kubernetes.scheduler.object_handlers import ObjectHandlers
 from dovetail.kubernetes.scheduler.pod_tracker import PodTracker
 from dovetail.kubernetes_client.api import Api
-from dovetail.kubernetes_client.objects import Json, namespaced_name
+from dovetail.kubernetes_client.objects import Json, NamespacedName, namespaced_name
 from dovetail.kubernetes_client.paths import PODS
 from dovetail.kubernetes_client.reflector import ChangeKind, Handler, ObjectChange, OptionalReflector, Reflector
 
@@ -48,6 +49,9 @@ class ClusterInformer:
         self.engine, self.storage, self.devices = engine, first.storage, first.devices
         self.questions = Questions(engine)
         self.tracker = PodTracker(engine, readers, now)
+        self._pod_seen: Callable[[Json], None] = lambda _: None
+        self._pod_gone: Callable[[NamespacedName], None] = lambda _: None
+        self.cut_gangs = CutGangs(self.tracker, self.questions.pods)
         self.objects = ObjectHandlers(engine, self.tracker, readers, now)
         self.reflectors: list[Reflector] = []
         self._away: set[str] = set()  # collections that cannot be followed now
@@ -55,6 +59,10 @@ class ClusterInformer:
         self.changed = asyncio.Event()
         self.reports = 0  # how often watches delivered changes
         self.synced = asyncio.Event()
+
+    def follow_pods(self, seen: Callable[[Json], None], gone: Callable[[NamespacedName], None]) -> None:
+        """Call these for pods as well."""
+        self._pod_seen, self._pod_gone = seen, gone
 
     async def run(self) -> None:
         """Runs until cancelled, or until the cluster cannot be followed."""
@@ -73,6 +81,10 @@ class ClusterInformer:
             await pods.synced.wait()
             _log.info("follows %d nodes and %d pods", len(required[0]), len(pods))
             self.synced.set()
+
+    async def list_again(self) -> None:
+        """Returns when everything is known that the API had at the time of the call, however late the watches are."""
+        await asyncio.gather(*[one.list_again() for one in self.reflectors if one.synced.is_set()])
 
     def read_again(self) -> None:
         """Reads pending pods again whose meaning may have changed, and updates nodes whose devices changed."""
@@ -115,6 +127,11 @@ class ClusterInformer:
         gone = {change.object["metadata"]["uid"] for change in changes if change.kind is ChangeKind.DELETED}
         for change in changes:
             uid = change.object["metadata"]["uid"]
+            self.cut_gangs.note(change.object, deleted=change.kind is ChangeKind.DELETED)
+            if change.kind is ChangeKind.DELETED:
+                self._pod_gone(namespaced_name(change.object))
+            else:
+                self._pod_seen(change.object)
             if change.kind is ChangeKind.DELETED:
                 self._terminating.pop(uid, None)
                 self.tracker.deleted(namespaced_name(change.object), uid)

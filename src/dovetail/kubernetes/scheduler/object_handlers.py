@@ -33,6 +33,8 @@ class ObjectHandlers:
         self._csi: dict[str, Json] = {}
         self._budgets: dict[NamespacedName, Json] = {}
         self._told_budgets: tuple[DisruptionBudget, ...] = ()
+        self._group_seen: Callable[[Json], None] = lambda _: None
+        self._group_gone: Callable[[NamespacedName], None] = lambda _: None
         # Whether pending pods have to be read again: all of them, those that have claims.
         self.pods_outdated = self.claims_outdated = False
 
@@ -127,9 +129,15 @@ class ObjectHandlers:
         for change in changes:
             if change.kind is ChangeKind.DELETED:
                 gangs.drop_group(namespaced_name(change.object))
+                self._group_gone(namespaced_name(change.object))
                 self.pods_outdated = True
             else:
+                self._group_seen(change.object)
                 self.pods_outdated |= gangs.set_group(change.object)
+
+    def follow_groups(self, seen: Callable[[Json], None], gone: Callable[[NamespacedName], None]) -> None:
+        """Call these for PodGroups as well."""
+        self._group_seen, self._group_gone = seen, gone
 
     def disruption_budgets(self, changes: list[ObjectChange]) -> None:
         for change in changes:

@@ -6,6 +6,7 @@ from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
 from dovetail.kubernetes_client.api import JsonObject
 
 SCHEDULED, FAILED, PREEMPTED = "Scheduled", "FailedScheduling", "Preempted"
+DISRUPTED, PREEMPTING_SCHEDULER = "DisruptionTarget", "PreemptionByScheduler"
 MAX_MESSAGE = 1024
 
 
@@ -25,7 +26,7 @@ def unschedulable(message: str) -> JsonObject:
 
 def disrupted(message: str) -> JsonObject:
     """The condition of a victim: a Job can ignore such a failure."""
-    return condition("DisruptionTarget", "True", "PreemptionByScheduler", message)
+    return condition(DISRUPTED, "True", PREEMPTING_SCHEDULER, message)
 
 
 def condition(kind: str, status: str, reason: str, message: str) -> JsonObject:

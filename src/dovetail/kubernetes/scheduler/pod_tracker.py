@@ -50,6 +50,7 @@ class PodTracker:
         self._held_anew: list[tuple[TrackedPod, str]] = []
         self._of_gang: dict[NamespacedName, dict[int, TrackedPod]] = {}  # by gang: its pods that the engine knows
         self.changed_gangs: set[NamespacedName] = set()  # that pods came to, or left
+        self.paused_gangs: dict[NamespacedName, str] = {}  # that are not to be placed now, and why
         self.commands: list[Command] = []  # that the engine gave in return, not taken yet
 
     def take_commands(self) -> list[Command]:
@@ -143,6 +144,10 @@ class PodTracker:
         if known.id and known.meaning == meaning and known.least == least:
             self._nominate(known, pod)
             return  # such as a condition that we wrote ourselves
+        if gang is not None and gang in self.paused_gangs and not known.chosen:
+            self._hold(known, pod, self.paused_gangs[gang])
+            known.gang = gang
+            return
         if known.chosen:
             known.pod = pod
             return  # its binding is under way; it is read again if that fails
@@ -239,6 +244,18 @@ class PodTracker:
             if known.pod is not None:
                 self.seen(known.pod)
 
+    def pause_gang(self, gang: NamespacedName, why: str) -> None:
+        """Its pods without a node are held; what was cleared for them is free for others."""
+        self.paused_gangs[gang] = why
+        for known in self.gang(gang):
+            if known.waits and known.pod is not None:
+                self._hold(known, known.pod, why)
+
+    def resume_gang(self, gang: NamespacedName) -> None:
+        if self.paused_gangs.pop(gang, None) is not None:
+            held = [place for place in self.held if self.pods[place].gang == gang]
+            self.read_places_again(held)
+
     def gang(self, gang: NamespacedName) -> list[TrackedPod]:
         """The gang's pods that the engine has."""
         return list(self._of_gang.get(gang, {}).values())
@@ -261,6 +278,8 @@ class PodTracker:
             gang = known.gang = known.namespace, meaning.gang
             self._of_gang.setdefault(gang, {})[known.id] = known
             self.changed_gangs.add(gang)
+            if nodes:  # what it needs to go on, should somebody want its node
+                known.least = self.gangs.least(gang, meaning.gang_min) or 1
             terms = _in_gang(terms, meaning.gang, known.least or 1)
         self._tell(WorkArrived(known.id, known.namespace, name, RANK, terms, nodes=nodes, since=since))
 

@@ -3,7 +3,8 @@
 Everything that touches the engine runs on one event loop, between two awaits, so the engine needs no lock. Decisions
 are made in slices; while one slice is bound the next is decided.
 
-Guarantees: nothing is decided before everything that existed at the start is known. A pod counts on its node from the
+Guarantees: nothing is decided before everything that existed at the start is known; a scheduler that stood by lists the
+cluster once more before it decides, since a watch may be late. A pod counts on its node from the
 moment of the decision, so no capacity is given away twice; if its binding fails the pod is pending again. Two
 schedulers at once do no harm, since the API server binds a pod once; leader election (`election`) leaves one to decide.
 Left to others: leader election, and pods once they run.
@@ -12,6 +13,7 @@ Left to others: leader election, and pods once they run.
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -29,6 +31,7 @@ from dovetail.kubernetes.scheduler.pod_conditions import (
     pod_reference,
     unschedulable,
 )
+from dovetail.kubernetes.scheduler.pod_groups import PodGroups
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings, engine_for, line_of
 from dovetail.kubernetes.scheduler.tracked_pod import TrackedPod
 from dovetail.kubernetes.scheduler.volume_binder import VolumeBinder
@@ -49,6 +52,8 @@ SLICE = 64  # decisions between two turns of the event loop
 BACKLOG = 192  # orders that may be under way: more would only make each wait longer for its turn
 NOTES_AT_ONCE = 4
 NOTES_KEPT, NOTES_LATEST_S = 20_000, 10.0
+#: Results of attempts to schedule a pod.
+DECIDED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
 GANG_SETTLES_S = 2.0  # pods of a gang arrive one after the other: missing ones are reported after this
 
 
@@ -60,20 +65,30 @@ class PodScheduler:
         *,
         instance: str = "dovetail",
         now: Callable[[], float] = time.time,
+        leads: Callable[[], bool] = lambda: True,
+        stands_by: bool = False,
     ) -> None:
+        """`stands_by`: it follows the cluster, and decides only after `lead` was called. `leads`: whether it may still
+        send what it decided."""
         self._api, self._now = api, now
+        self._may_decide = asyncio.Event()
+        if not stands_by:
+            self._may_decide.set()
         self.settings = settings or KubernetesSchedulerSettings()
         self.engine = engine_for(self.settings)
         readers = {name: PodReader(line_of(name), profile) for name, profile in self.settings.names.items()}
         self.informer = ClusterInformer(api, self.engine, readers, now)
         self.tracker, self.objects = self.informer.tracker, self.informer.objects
-        self.binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once)
+        self.binder = Binder(api, self._bound, self._not_evicted, self.settings.bindings_at_once, leads)
         self._volumes = VolumeBinder(api, self.informer, self.binder.put, self._bound)
         self._devices = DeviceBinder(api, self.informer.devices, self._volumes.put, self._bound)
         self.auditor = Auditor(
             api, self.informer, self.settings.names, lambda: {*self._devices.waited_for, *self._volumes.waited_for}
         )
         self.recorder = Recorder(api, next(iter(self.settings.names)), instance, busy=lambda: self.binder.under_way > 0)
+        self.pod_groups = PodGroups(api, self.tracker, self.recorder, now)
+        self.objects.follow_groups(self.pod_groups.set_group, self.pod_groups.drop_group)
+        self.informer.follow_pods(self.pod_groups.set_pod, self.pod_groups.drop_pod)
         self._changed, self._questions = self.informer.changed, self.informer.questions.pods
         self._wake: asyncio.TimerHandle | None = None
         # By pod: why it waits, and the node on which others are preempted for it.
@@ -83,6 +98,13 @@ class PodScheduler:
         self.bound = self.not_bound = self.evicted = 0
         self.ready = False  # it knows its cluster, and decides
         self.took_s: Callable[[float], None] = lambda _: None
+        self.attempts: Counter[str] = Counter()  # by result, as kube-scheduler counts them
+        self.decided: Callable[[str, float], None] = lambda _result, _took_s: None
+
+    def lead(self) -> None:
+        """From now on it decides."""
+        self._may_decide.set()
+        self._changed.set()
 
     async def run(self) -> None:
         """Runs until cancelled, or until the cluster cannot be followed."""
@@ -92,8 +114,13 @@ class PodScheduler:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.informer.run(), name="follow the cluster")
                 await self.informer.synced.wait()
+                if not self._may_decide.is_set():
+                    await self._stand_by()
+                    await self.informer.list_again()
+                    self._tell_all_held()
                 self.ready = True
                 group.create_task(self._decide(), name="decide")
+                group.create_task(self.pod_groups.run(), name="pod groups")
                 group.create_task(self.auditor.run(self.settings.audit_every_s), name="audit")
                 for _ in range(NOTES_AT_ONCE):
                     group.create_task(self._write_notes(), name="write notes")
@@ -104,12 +131,25 @@ class PodScheduler:
             await self.binder.close()
             await self.recorder.close()
 
+    async def _stand_by(self) -> None:
+        """Keeps up with the cluster until it may decide."""
+        while not self._may_decide.is_set():
+            self._changed.clear()
+            self.informer.read_again()
+            self.informer.cut_gangs.evict_rest(lambda *_: None)
+            self.tracker.take_commands()
+            self.tracker.take_held()
+            self.engine.take_decisions()
+            await self._changed.wait()
+
     # --- deciding --------------------------------------------------------------------------------------------
 
     async def _decide(self) -> None:
+        self._awake()  # what was due while it stood by
         while True:
             self._changed.clear()
             self.informer.read_again()
+            self.informer.cut_gangs.evict_rest(self._evict)
             self._carry_out(self.tracker.take_commands())
             if self.engine.busy:
                 await self.binder.fewer_than(BACKLOG)
@@ -124,11 +164,15 @@ class PodScheduler:
             await self._changed.wait()
 
     def _slice(self, limit: int) -> None:
-        now = self._now()
+        now, began = self._now(), time.perf_counter()
         if limit:
             self._carry_out(self.engine.handle(Tick(limit), now))
-        for decision in self.engine.take_decisions():
+        decisions = self.engine.take_decisions()
+        each_s = (time.perf_counter() - began) / max(1, len(decisions))
+        for decision in decisions:
+            self.decided(UNSCHEDULABLE if decision.node is None else DECIDED, each_s)
             if decision.node is None:
+                self.attempts[UNSCHEDULABLE] += 1
                 self._refused(decision)
 
     def _carry_out(self, commands: list[Command]) -> None:
@@ -150,10 +194,14 @@ class PodScheduler:
         task = self._questions.task(command.task)
         if known is None or task is None or not task.is_preempted:
             return
-        self.recorder.record(pod_reference(known), PREEMPTED, task.message, "Preempting")
-        self.evicted += 1
         condition = disrupted(task.message) if known.controlled else None
-        self.binder.put(PodEviction(known.id, known.namespace, known.name, known.uid, condition))
+        eviction = PodEviction(known.id, known.namespace, known.name, known.uid, condition)
+        self._evict(eviction, known, task.message)
+
+    def _evict(self, eviction: PodEviction, known: TrackedPod, why: str) -> None:
+        self.recorder.record(pod_reference(known), PREEMPTED, why, "Preempting")
+        self.evicted += 1
+        self.binder.put(eviction)
 
     def _wake_at(self, at: float) -> None:
         if self._wake is not None:
@@ -168,6 +216,7 @@ class PodScheduler:
     def _bound(self, order: PodBinding, why_not: str) -> None:
         self.bound += not why_not
         self.not_bound += bool(why_not)
+        self.attempts[ERROR if why_not else DECIDED] += 1
         if not why_not:
             self.took_s(time.monotonic() - order.decided_s)
         known = self.tracker.by_id.get(order.id)
@@ -190,6 +239,12 @@ class PodScheduler:
             self.tracker.stays(known)
             self._changed.set()
 
+    def pending_pods(self) -> Counter[str]:
+        """Pods of ours without a node, by queue."""
+        ours = [one for one in list(self.tracker.pods.values()) if one.scheduler in self.settings.names]
+        waits = [one for one in ours if not one.node and not one.chosen]
+        return Counter(self._questions.pending_queue(one.id) if one.id else "gated" for one in waits)
+
     # --- telling ---------------------------------------------------------------------------------------------
 
     def _refused(self, decision: Decision) -> None:
@@ -206,6 +261,10 @@ class PodScheduler:
         if len(self._notes) < NOTES_KEPT:
             self._notes[known.place] = (known, message, nominated)
             self._noted.set()
+
+    def _tell_all_held(self) -> None:
+        for place, why in self.tracker.held.items():
+            self._note(self.tracker.pods[place], why)
 
     def _tell_held(self) -> None:
         """Reports why pods wait that the engine does not have."""

@@ -4,7 +4,8 @@ On each node all pods of lower priority are removed. If the pod then fits, they 
 important first, as long as it still fits; the rest are victims. Pods whose disruption budget would be violated are
 reprieved before all others. The node whose victims compare best (`nomination`) is nominated.
 
-Guarantees: pure; the cluster is not changed. The answer is kube-scheduler's, if it looked at all nodes. Where amounts
+Guarantees: pure; the cluster is not changed. The answer is kube-scheduler's, if it looked at all nodes and no victim is
+in a gang; a gang goes as a whole if it cannot go on (`victim_gangs`), which kube-scheduler does not know. Where amounts
 alone decide, one pass over arrays of all tasks finds it (`reprieve`); otherwise trials do (`reprieve_trials`).
 Leaves to others: stopping the victims, and keeping the capacity.
 """
@@ -23,6 +24,7 @@ from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Nomination, Preemptor
 from dovetail.placement.preemption.reprieve import ReprieveCache
 from dovetail.placement.preemption.reprieve_trials import Trials
+from dovetail.placement.preemption.victim_gangs import VictimGangs
 from dovetail.placement.preemption.victim_table import VictimTable
 
 _CACHES: WeakKeyDictionary[VictimTable, ReprieveCache] = WeakKeyDictionary()
@@ -37,10 +39,13 @@ def nominate(
     budgets: Sequence[DisruptionBudget] = (),
     coming: NominatedPlacements | None = None,
     candidates: B1 | None = None,
+    gangs: VictimGangs | None = None,
 ) -> Nomination | None:
     """The node whose victims compare best; None if preemption helps nowhere. Keep `victim_table` from call to call.
     `candidates`: nodes that lack nothing but capacity, where that is known."""
-    pod = Preemptor(request, priority, Budgets(budgets), coming or NominatedPlacements())
+    if gangs is not None:
+        victim_table.refresh()
+    pod = Preemptor(request, priority, Budgets(budgets), coming or NominatedPlacements(), gangs)
     trials = Trials(cluster, evaluator, pod)
     if request.non_local or evaluator.refused_until_trial(request, View(cluster)) is not None:
         best = trials.best(np.flatnonzero(trials.candidates()))

@@ -4,22 +4,24 @@ The comparison is kube-scheduler's: violated disruption budgets, the highest pri
 priorities, how many there are, and how long ago the most important of them started.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from dovetail.cluster.placements import Placement
+from dovetail.cluster.placements import Placement, PlacementTable
 from dovetail.cluster.selector_counts import selects
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.requests.task_identity import TaskIdentity
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
+from dovetail.placement.preemption.victim_gangs import VictimGangs
 
 #: Makes all priorities positive, so that more victims never weigh less than fewer.
 ABOVE_ALL = 1 << 31
 
 
 class Nomination(NamedTuple):
-    """The row, its victims (the most important first), and how many of them violate a budget."""
+    """The row, the victims (the most important first), and how many of them violate a budget. All are on the row, but
+    for those that go because their gang cannot go on."""
 
     row: int
     victims: tuple[TaskId, ...]
@@ -70,12 +72,13 @@ class RankedNomination(NamedTuple):
 
 
 class Preemptor(NamedTuple):
-    """The pod that looks for a node; of `coming` it may not take the capacity."""
+    """The pod that looks for a node; of `coming` it may not take the capacity. `gangs`: None if there are none."""
 
     request: Request
     priority: int
     budgets: "Budgets"
     coming: NominatedPlacements
+    gangs: VictimGangs | None = None
 
 
 class Budgets:
@@ -122,3 +125,35 @@ def order_of(
     began = min(start for start, priority in zip(since, priorities, strict=True) if priority == highest)
     total = sum(priority + ABOVE_ALL for priority in priorities)
     return violations, highest, total, len(priorities), -began, row
+
+
+def with_whole_gangs(
+    pod: Preemptor, placements: PlacementTable, on_row: Callable[[Sequence[int]], RankedNomination | None]
+) -> RankedNomination | None:
+    """The nomination of one row, with everyone of the gangs that cannot go on without its victims. `on_row`: the
+    nomination if these gangs go anyway; what they leave there may save others."""
+    gangs, broken = pod.gangs, list[int]()
+    found = on_row(broken)
+    if gangs is None or found is None:
+        return found
+    while True:
+        victims = [(task, placements.by_task[task]) for task in reversed(found.nomination.victims)]
+        unit = gangs.first_broken(victims, broken)
+        if unit < 0:
+            break
+        broken.append(unit)
+        again = on_row(broken)
+        assert again is not None, "the pod does not fit with even fewer tasks on its node"
+        found = again
+    if not broken:
+        return found
+    tasks = {*found.nomination.victims, *[task for unit in broken for task in gangs.members(unit)]}
+    return _ranked(found.nomination.row, pod, {task: placements.by_task[task] for task in tasks})
+
+
+def _ranked(row: int, pod: Preemptor, victims: Mapping[TaskId, Placement]) -> RankedNomination:
+    infos = {task: placement.victim_info for task, placement in victims.items()}
+    tasks = sorted(victims, key=lambda task: (-infos[task].priority, infos[task].since, task))
+    violations = sum(pod.budgets.overrun([(task, victims[task].identity) for task in tasks]))
+    measured = [infos[task].priority for task in tasks], [infos[task].since for task in tasks]
+    return RankedNomination(order_of(row, violations, *measured), Nomination(row, tuple(tasks), violations))

@@ -4,6 +4,8 @@ Guarantees: the same answer as trying node by node (`reprieve_trials`), in one p
 importance, over arrays of all nodes considered.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from dovetail.placement.preemption.nomination import (
     Preemptor,
     RankedNomination,
     order_of,
+    with_whole_gangs,
 )
 from dovetail.placement.preemption.victim_table import I8, VictimTable
 
@@ -27,6 +30,8 @@ from dovetail.placement.preemption.victim_table import I8, VictimTable
 MEASURES = 5
 #: How many pairs of shape and priority are cached.
 KEPT = 8
+#: This many nodes with tasks of gangs are enough to choose from.
+ENOUGH_WITH_GANGS = 100
 
 
 class Reprieved(NamedTuple):
@@ -39,13 +44,16 @@ class Reprieved(NamedTuple):
     starts: I8
 
 
-def reprieve(victim_table: VictimTable, pod: Preemptor, rows: Rows) -> Reprieved | None:
-    """The victims on each of these rows that make room for the pod; None if preemption helps on none."""
+def reprieve(victim_table: VictimTable, pod: Preemptor, rows: Rows, broken: Sequence[int] = ()) -> Reprieved | None:
+    """The victims on each of these rows that make room for the pod; None if preemption helps on none. `broken`: gangs
+    that go in any case."""
     arrays, request = victim_table.arrays, pod.request
     needed = np.flatnonzero(request.column > 0)
     need = request.column[needed, None]
     slots = _slots(victim_table, rows)
     slots = slots[arrays.preemptible[slots] & (arrays.priority[slots] < pod.priority)]
+    if pod.gangs is not None and len(pod.gangs.spared):
+        slots = slots[~np.isin(slots, pod.gangs.spared)]
     if not len(slots):
         return None
     free = _free(victim_table, pod, rows, needed)
@@ -59,7 +67,7 @@ def reprieve(victim_table: VictimTable, pod: Preemptor, rows: Rows) -> Reprieved
     over = _overrun(victim_table, slots, at, pod.budgets)
     order = np.lexsort((slots, arrays.since[slots], -arrays.priority[slots], ~over, at))
     slots, at, amounts, over = slots[order], at[order], amounts[:, order], over[order]
-    victims = _not_reprieved(at, amounts, most, need)
+    victims = _not_reprieved(at, amounts, most, need, np.isin(arrays.unit[slots], broken) if broken else None)
     if not victims.any():
         return None
     return _measured(victim_table, rows, slots[victims], at[victims], over[victims])
@@ -119,8 +127,9 @@ def _overrun(victim_table: VictimTable, slots: I8, at: I8, budgets: Budgets) -> 
     return found
 
 
-def _not_reprieved(at: I8, amounts: F8, most: F8, need: F8) -> B1:
-    """By place, in order within each row: tasks that stay victims. `most` is what is free with all of them gone."""
+def _not_reprieved(at: I8, amounts: F8, most: F8, need: F8, goes: B1 | None) -> B1:
+    """By place, in order within each row: tasks that stay victims. `most` is what is free with all of them gone;
+    `goes`: who is not reprieved in any case."""
     room = most.copy()
     starts, lengths = runs(at)
     gone = np.zeros(len(at), dtype=np.bool_)
@@ -129,6 +138,8 @@ def _not_reprieved(at: I8, amounts: F8, most: F8, need: F8) -> B1:
         here = at[places]
         left = room[:, here] - amounts[:, places]
         stays = (left >= need).all(axis=0)
+        if goes is not None:
+            stays &= ~goes[places]
         room[:, here[stays]] = left[:, stays]
         gone[places] = ~stays
     return gone
@@ -172,16 +183,31 @@ class ReprieveCache:
     def best(self, pod: Preemptor, candidates: B1) -> RankedNomination | None:
         """The best of the candidate rows; None if preemption helps on none. The victim table must be up to date."""
         rows = np.flatnonzero(candidates)
-        if pod.budgets.any or pod.request.promised is not None:
+        spares = pod.gangs is not None and len(pod.gangs.spared) > 0
+        if pod.budgets.any or pod.request.promised is not None or spares:
             found = reprieve(self._victim_table, pod, rows)
-            return None if found is None else ranked_nomination(self._victim_table, found, _first(found.measures))
+            return None if found is None else self._best(pod, found.rows, found.measures)
         kept = self._of((pod.request.shape, pod.priority), len(candidates))
         self._refresh(kept, pod, candidates)
         measures = kept.measures[:, rows]
-        if not len(rows) or not np.isfinite(measures[0]).any():
-            return None
-        row = rows[_first(measures) :][:1]
-        found = reprieve(self._victim_table, pod, row)
+        helps = np.flatnonzero(np.isfinite(measures[0]))
+        return self._best(pod, rows[helps], measures[:, helps]) if len(helps) else None
+
+    def _best(self, pod: Preemptor, rows: Rows, measures: F8) -> RankedNomination | None:
+        """Of rows on which preemption helps, by their own victims; those that go with their gang come on top."""
+        if pod.gangs is None or not pod.gangs.any:
+            return self._on(pod, int(rows[_first(measures)]))
+        best: RankedNomination | None = None
+        for place in np.lexsort((rows, *measures[::-1]))[:ENOUGH_WITH_GANGS].tolist():
+            row = int(rows[place])
+            if best is not None and (*measures[:, place].tolist(), row) >= best.order:
+                break
+            found = with_whole_gangs(pod, self._victim_table.cluster.placements, partial(self._on, pod, row))
+            best = found if best is None or found is None else min(best, found)
+        return best
+
+    def _on(self, pod: Preemptor, row: int, broken: Sequence[int] = ()) -> RankedNomination:
+        found = reprieve(self._victim_table, pod, np.array([row], dtype=np.intp), broken)
         assert found is not None, "what is kept of a row is not true any more"
         return ranked_nomination(self._victim_table, found, 0)
 

@@ -4,7 +4,9 @@ Guarantees: the cluster is not changed. The search stops once it has found as ma
 kube-scheduler wants.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +18,13 @@ from dovetail.model.task import TaskId
 from dovetail.placement.contract import EvictionHelps, Request
 from dovetail.placement.filters.pod_affinity import let_off
 from dovetail.placement.pipeline.evaluation import Evaluator
-from dovetail.placement.preemption.nomination import Nomination, Preemptor, RankedNomination, order_of
+from dovetail.placement.preemption.nomination import (
+    Nomination,
+    Preemptor,
+    RankedNomination,
+    order_of,
+    with_whole_gangs,
+)
 
 #: This many nodes are enough to choose from, or this share of all candidates.
 ENOUGH, ENOUGH_SHARE = 100, 0.1
@@ -52,7 +60,7 @@ class Trials:
         best: RankedNomination | None = None
         tried = 0
         for row in rows.tolist():
-            found = self._on(row)
+            found = with_whole_gangs(self._pod, self._cluster.placements, partial(self._on, row))
             if found is None:
                 continue
             tried += 1
@@ -61,13 +69,15 @@ class Trials:
                 break
         return best
 
-    def _on(self, row: int) -> RankedNomination | None:
-        placements = self._cluster.placements
+    def _on(self, row: int, broken: Sequence[int] = ()) -> RankedNomination | None:
+        """`broken`: gangs that go in any case."""
+        placements, gangs = self._cluster.placements, self._pod.gangs
         lower = [
             (task, placement)
             for task in placements.by_row[row]
             if (placement := placements.by_task[task]).victim_info.priority < self._pod.priority
             and placement.victim_info.preemptible
+            and (gangs is None or not gangs.spares(task))
         ]
         if not lower:
             return None
@@ -79,7 +89,7 @@ class Trials:
                 self._take(task)
             if not self._fits(row):
                 return None
-            victims = self._let_back(row, lower, over)
+            victims = self._let_back(row, lower, over, broken)
         if not victims:
             return None
         violating = {task for (task, _), one in zip(lower, over, strict=True) if one}
@@ -93,10 +103,12 @@ class Trials:
         return RankedNomination(order, Nomination(row, tuple([task for task, _ in victims]), violations))
 
     def _let_back(
-        self, row: int, lower: list[tuple[TaskId, Placement]], over: list[bool]
+        self, row: int, lower: list[tuple[TaskId, Placement]], over: list[bool], broken: Sequence[int]
     ) -> list[tuple[TaskId, Placement]]:
-        victims: set[TaskId] = set()
+        victims = {task for task, was in lower if broken and was.victim_info.unit in broken}
         for (task, was), _ in sorted(zip(lower, over, strict=True), key=lambda one: not one[1]):
+            if task in victims:
+                continue
             self._put(task, was)
             if not self._fits(row):
                 self._take(task)

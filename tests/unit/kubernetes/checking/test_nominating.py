@@ -17,6 +17,7 @@ from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.nominate import nominate
 from dovetail.placement.preemption.nomination import Budgets, NominatedPlacements, Preemptor
 from dovetail.placement.preemption.reprieve_trials import Trials
+from dovetail.placement.preemption.victim_gangs import VictimGangs
 
 
 def _nominated(
@@ -169,6 +170,89 @@ def test_one_pass_over_arrays_finds_what_trying_every_node_finds(seed: int) -> N
         expected = trials.best(np.flatnonzero(trials.candidates()))
         found = nominate(state.cluster, state.victim_table, evaluator, request, meaning.priority, asked, those)
         assert found == (None if expected is None else expected.nomination)
+
+
+def _join(world: Little, unit: int, *names: str) -> None:
+    """These pods are one gang."""
+    cluster = world.scene.engine._state.cluster
+    for name in names:
+        task = world.scene.tasks["default", name]
+        was = cluster.remove(task)
+        info = was.victim_info._replace(unit=unit)
+        cluster.place(task, was.row, was.column, was.service, info, was.identity)
+
+
+def _with_gangs(
+    world: Little, waiting: dict[str, Any], need: int, own: int = -1, budgets: list[Any] | None = None
+) -> tuple[str, list[str], int] | None:
+    """What one pass over arrays finds; trying every node finds the same."""
+    scene, state = world.scene, world.scene.engine._state
+    meaning = scene.reader.read(waiting)
+    (request, evaluator), asked = _asked(world, waiting), read_budgets(budgets or [], scene.tasks)
+    state.victim_table.refresh()
+    gangs = VictimGangs(state.victim_table, meaning.priority, lambda _: need, own)
+    pod_, tables = (request, meaning.priority), (state.cluster, state.victim_table, evaluator)
+    found = nominate(*tables, *pod_, asked, gangs=gangs)
+    trials = Trials(state.cluster, evaluator, Preemptor(*pod_, Budgets(asked), NominatedPlacements(), gangs))
+    expected = trials.best(np.flatnonzero(trials.candidates()))
+    assert found == (None if expected is None else expected.nomination)
+    if found is None:
+        return None
+    return state.cluster.names[found.row], [scene.names[task][1] for task in found.victims], found.violations
+
+
+def _gang_on_three_nodes(**of_last: Any) -> Little:
+    world = Little([node(name, cpu="1") for name in ("k", "m", "n")])
+    world.put("k", _low("a")).put("m", _low("b")).put("n", _low("c", **of_last))
+    _join(world, 7, "a", "b", "c")
+    return world
+
+
+def test_a_gang_goes_as_a_whole_if_it_cannot_go_on() -> None:
+    urgent = pod(cpu="1", priority=10)
+    assert _with_gangs(_gang_on_three_nodes(), urgent, need=3) == ("k", ["a", "b", "c"], 0)
+    assert _with_gangs(_gang_on_three_nodes(), urgent, need=2) == ("k", ["a"], 0)
+
+
+def test_a_gang_with_a_task_that_may_not_go_keeps_all_its_tasks() -> None:
+    world, urgent = _gang_on_three_nodes(priority=20), pod(cpu="1", priority=10)
+    assert _with_gangs(world, urgent, need=3) is None
+    assert _with_gangs(_gang_on_three_nodes(), urgent, need=3, own=7) is None, "nor does a pod break its own gang"
+
+
+def test_breaking_a_gang_counts_all_its_tasks_and_their_budgets() -> None:
+    world, urgent = _gang_on_three_nodes(), pod(cpu="1", priority=10)
+    world.scene.add_objects({"nodes": [node("o", cpu="1")]})
+    world.put("o", _low("alone", priority=5, app="db"))
+    assert _with_gangs(world, urgent, need=3) == ("k", ["a", "b", "c"], 0), "what counts first is how urgent they are"
+    world = _gang_on_three_nodes(priority=6)
+    world.scene.add_objects({"nodes": [node("o", cpu="1")]})
+    world.put("o", _low("alone", priority=5, app="db"))
+    assert _with_gangs(world, urgent, need=3) == ("o", ["alone"], 0)
+    assert _with_gangs(world, urgent, need=3, budgets=[_budget(0, app("db"))]) == ("k", ["c", "a", "b"], 0)
+
+
+def test_what_a_broken_gang_leaves_on_the_node_saves_others() -> None:
+    world = Little([node("n")]).put("n", _low("a", "1", 5), _low("x", "1", 3), _low("b", "2", 1))
+    assert _nominated(world, pod(cpu="3", priority=10)) == ("n", ["x", "b"], 0)
+    _join(world, 7, "a", "b")
+    assert _with_gangs(world, pod(cpu="3", priority=10), need=2) == ("n", ["a", "b"], 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_one_pass_over_arrays_and_trials_agree_about_gangs_too(seed: int) -> None:
+    chance = Random(seed)
+    world = Little([node(f"n{i}", cpu=str(chance.randint(2, 4))) for i in range(6)])
+    budgets = [_budget(chance.randint(0, 2), app("db"))] if chance.random() < 0.5 else []
+    for i in range(14):
+        labels = {"app": chance.choice(["db", "web"])}
+        one = pod(f"p{i}", labels, cpu=f"{chance.randint(5, 20)}00m", priority=chance.choice([0, 0, 0, 4]))
+        world.put(f"n{chance.randrange(6)}", one, started=f"2026-01-{chance.randint(1, 28):02}T00:00:00Z")
+    for unit, names in ((1, range(4)), (2, range(4, 7)), (3, range(7, 9))):
+        _join(world, unit, *[f"p{i}" for i in names])
+    need = chance.randint(1, 3)
+    for cpu in ("1", "2", "3"):
+        _with_gangs(world, pod(cpu=cpu, priority=chance.choice([3, 5])), need, budgets=budgets)
 
 
 def _view(world: Little) -> View:
