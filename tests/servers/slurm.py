@@ -147,7 +147,7 @@ class SlurmServer:
         self.munged.start(ready=(self.folder / "munge.sock").exists)
         if self.accounting is not None:
             self.accounting.start()
-        self.controller.start(ready=self._controller_answers)
+        self.controller.start(ready=self.controller_answers)
         for node in self.nodes.values():
             node.start(ready=lambda: True)
         for daemon in self._rest:
@@ -159,7 +159,7 @@ class SlurmServer:
             assert time.monotonic() < deadline, f"Slurm was not ready in {START_S:.0f} s:\n{self.controller.log_tail}"
             time.sleep(0.1)
 
-    def _controller_answers(self) -> bool:
+    def controller_answers(self) -> bool:
         return "is UP" in self.call("scontrol", "ping", check=False)
 
     def _all_ready(self) -> bool:
@@ -206,9 +206,9 @@ class SlurmServer:
             self.controller.kill()
         else:
             self.controller.stop()
-        self.controller.start(ready=self._knows_its_nodes)
+        self.controller.start(ready=self.knows_its_nodes)
 
-    def _knows_its_nodes(self) -> bool:
+    def knows_its_nodes(self) -> bool:
         said = self.call("sinfo", "--noheader", "--Node", "--partition=all", "--format=%N %T", check=False).split()
         states = dict(zip(said[::2], said[1::2], strict=True))
         return all(states.get(name, "unknown") != "unknown" for name, node in self.nodes.items() if node.alive)

@@ -70,6 +70,7 @@ _HANDLERS: dict[type, Handler] = {
     events.NodeObserved: nodes.observed,
     events.BackendHealthChanged: nodes.backend_health,
     events.TaskBound: tasks.bound,
+    events.TaskWaiting: tasks.waiting,
     events.TaskStarted: tasks.started,
     events.TaskFinished: tasks.finished,
     events.TaskMoved: moving.task_moved,

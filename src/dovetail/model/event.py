@@ -146,6 +146,15 @@ class TaskBound(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskWaiting(Event):
+    """The backend has accepted the attempt and cannot start it yet: `reason` says why, in its own words."""
+
+    task: TaskId
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskStarted(Event):
     task: TaskId
     key: str

@@ -13,6 +13,7 @@ from typing import Any
 from dovetail.backends.run_folder import RunFolder
 from dovetail.backends.slurm.driver import SlurmJob
 from dovetail.backends.slurm.states import End, How, Result
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.resources import Amounts
 
 ORDER, STOP, CLAIM, RESULT, END = "order.json", "stop", "claim", "result", "end.json"
@@ -82,7 +83,7 @@ class JobRunFolder(RunFolder):
             stop_reason=self._text(STOP),
             claim=self._claim(),
             result=_result(result) if result else None,
-            end=End(**end) if end else None,
+            end=_end(end) if end else None,
         )
 
     def order(self, order: JobOrder) -> None:
@@ -138,6 +139,10 @@ class JobRunFolder(RunFolder):
             beside.replace(self.path / name)
         finally:
             beside.unlink(missing_ok=True)
+
+
+def _end(said: dict[str, Any]) -> End:
+    return End(**said | {"cause": FailureCause(said.get("cause", FailureCause.UNKNOWN))})
 
 
 def _result(text: str) -> Result:

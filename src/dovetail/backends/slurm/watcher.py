@@ -16,11 +16,13 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dovetail.backends.contract import Report
 from dovetail.backends.slurm.driver import Driver, JobRecord, SlurmFault, SlurmJob
 from dovetail.backends.slurm.naming import JobNames
+from dovetail.backends.slurm.reasons import CAUSES, Outlook, outlook_of
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import (
@@ -29,11 +31,13 @@ from dovetail.backends.slurm.states import (
     end_of_job,
     end_of_result,
     in_words,
+    not_started,
     progress_of,
     taken_back,
 )
 from dovetail.backends.slurm.watched import WatchedJob
-from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, TaskFinished, TaskStarted, TaskWaiting
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.resources import Amounts
 
 _log = logging.getLogger(__name__)
@@ -52,8 +56,17 @@ class _Asked(NamedTuple):
 
 
 class JobWatcher:
-    def __init__(self, driver: Driver, report: Report, names: JobNames, settings: SlurmSettings) -> None:
-        self._driver, self._report, self._names = driver, report, names
+    """`is_lost`: whether a node takes no jobs and does not return by itself."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        report: Report,
+        names: JobNames,
+        settings: SlurmSettings,
+        is_lost: Callable[[str], bool],
+    ) -> None:
+        self._driver, self._report, self._names, self._is_lost = driver, report, names, is_lost
         self._interval_s = settings.jobs_interval_s
         self._fence_s = 2 * settings.notice_s + settings.grace_s
         # How long a job may be pending on its node; None: no limit.
@@ -69,7 +82,7 @@ class JobWatcher:
             watched = self._watched[run.key] = WatchedJob(run, None, "", {})
         if order is not None:
             watched.job, watched.node, watched.asked = order.slurm_job, order.node, order.asked
-        watched.start_reported, watched.fresh = False, True
+        watched.start_reported, watched.fresh, watched.reported_wait = False, True, ""
         self._wake.set()
 
     def held(self) -> dict[str, Amounts]:
@@ -107,7 +120,7 @@ class JobWatcher:
         """Slurm is asked before the folders are read, so that they show what a job wrote before it ended."""
         asked = await self._ask_about(list(self._watched.values()))
         now_s = time.monotonic()
-        due = [one for one in asked if not one.watched.is_quiet(one.record, now_s, self._patience_s)]
+        due = [one for one in asked if not self._is_quiet(one, now_s)]
         for one in due:
             one.watched.fresh = False
         looks = await asyncio.to_thread(lambda: [one.watched.run.look(certain=one.is_over) for one in due])
@@ -123,6 +136,14 @@ class JobWatcher:
             except Exception:  # an error with one attempt must not delay the others
                 _log.exception("attempt %s: nothing could be reported; will try again", watched.run.key)
                 watched.fresh = True
+
+    def _is_quiet(self, asked: _Asked, now_s: float) -> bool:
+        watched, record = asked.watched, asked.record
+        outlook = Outlook.WAIT if record is None else self._outlook(watched, record)
+        return watched.is_quiet(record, outlook, now_s, self._patience_s)
+
+    def _outlook(self, watched: WatchedJob, record: JobRecord) -> Outlook:
+        return outlook_of(record, node_is_lost=self._is_lost(watched.node))
 
     async def _ask_about(self, all_of_them: list[WatchedJob]) -> list[_Asked]:
         """A controller that lost its state reuses ids: a record with another name belongs to another job."""
@@ -189,17 +210,22 @@ class JobWatcher:
         elif watched.taken_back is not None:  # an array element that never started leaves no record
             await self._end(watched, look, watched.taken_back)
         else:
-            why = f"stopped before it started: {look.stop_reason}" if look.stop_reason is not None else "lost"
+            words = f"Slurm has no job {watched.job}, and nothing was started"
+            before, stopped = "stopped before it started", look.stop_reason
             await asyncio.to_thread(watched.run.stop, "Slurm had forgotten its job")
-            await self._end(watched, look, End(None, f"{why}: Slurm has no job {watched.job}, and nothing was started"))
+            if stopped is not None:
+                await self._end(watched, look, End(None, f"{before}: {stopped}: {words}"))
+            else:  # a controller that is killed forgets what was submitted in its last seconds
+                await self._end(watched, look, not_started(f"lost: {words}", FailureCause.BACKEND))
 
     async def _wait(self, watched: WatchedJob, record: JobRecord) -> None:
         assert watched.job is not None
         if watched.taken_back is None:
-            now_s = time.monotonic()
-            if not watched.gives_up(record, now_s, self._patience_s):
+            now_s, outlook = time.monotonic(), self._outlook(watched, record)
+            if not watched.gives_up(record, outlook, now_s, self._patience_s):
+                await self._report_waiting(watched, watched.wait_to_report(record, now_s))
                 return
-            watched.taken_back = taken_back(record, watched.node, watched.waited_s(now_s))
+            watched.taken_back = taken_back(record, watched.node, watched.waited_s(now_s), CAUSES[outlook])
             await asyncio.to_thread(watched.run.stop, watched.taken_back.reason)
         await self._driver.cancel(watched.job)
 
@@ -244,13 +270,20 @@ class JobWatcher:
             await self._report(TaskStarted(watched.run.task, watched.run.key))
             watched.start_reported = True
 
+    async def _report_waiting(self, watched: WatchedJob, why: str) -> None:
+        if why:
+            limit = "" if self._patience_s is None else f"; placed again if that takes {self._patience_s:.0f} s"
+            words = f"waits in Slurm on {watched.node}: {why}{limit}"
+            await self._report(TaskWaiting(watched.run.task, watched.run.key, words))
+            watched.reported_wait = why
+
     async def _report_end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
         if look.claim is not None:
             await self._report_started(watched)
         task, key = watched.run.task, watched.run.key
-        if watched.taken_back is not None and end.refused:
-            await self._report(BindFailed(task, key, end.reason))
+        if end.taken_back:
+            await self._report(BindFailed(task, key, end.reason, end.cause))
         else:
-            await self._report(TaskFinished(task, key, end.exit_code, end.reason))
+            await self._report(TaskFinished(task, key, end.exit_code, end.reason, end.cause))
         if self._watched.get(watched.run.key) is watched:
             del self._watched[watched.run.key]

@@ -9,7 +9,7 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command, attempt_key
-from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted, TaskWaiting
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.task import TaskId, TaskState
 from dovetail.queueing.settings import backoff_s
@@ -34,10 +34,30 @@ def bound(state: EngineState, event: TaskBound, now: float) -> list[Command]:  #
     return []
 
 
+WAITING_IN_BACKEND = "waiting_in_backend"
+
+
+def waiting(state: EngineState, event: TaskWaiting, now: float) -> list[Command]:  # noqa: ARG001
+    """The task and its workload say why it has not started. The message of the workload is that of its last report."""
+    found = _current(state, event.task, event.key)
+    if found and found[1].state in (TaskState.PLACED, TaskState.BOUND):
+        work, live = found
+        live.reason, live.message = WAITING_IN_BACKEND, event.reason
+        work.reason, work.message = WAITING_IN_BACKEND, _of_replica(work, event.task, event.reason)
+        state.changes.touch_task(event.task)
+    return []
+
+
+def _of_replica(work: Work, task: TaskId, words: str) -> str:
+    return words if work.replicas == 1 else f"replica {task.replica} {words}"
+
+
 def started(state: EngineState, event: TaskStarted, now: float) -> list[Command]:
     found = _current(state, event.task, event.key)
     if found and found[1].state in (TaskState.PLACED, TaskState.BOUND):
         work, live = found
+        if live.reason == WAITING_IN_BACKEND and work.message == _of_replica(work, event.task, live.message):
+            work.reason = work.message = ""
         work.move(live, TaskState.RUNNING, "running", f"running on {live.node}")
         live.started_at = now
         quarantine.placement_succeeded(state, live.node)
