@@ -48,7 +48,7 @@ class SlurmBackend:
         self.name = name
         # Slurm allocates as many GPUs of each model as were chosen, but picks the devices itself.
         self.capabilities = Capabilities(
-            processes=True, gpus=True, logs=True, observes=True, stale_for_s=settings.jobs_interval_s
+            processes=True, gpus=True, logs=True, observes=True, gang=True, stale_for_s=settings.jobs_interval_s
         )
         self._settings = settings
         self._folder = Path(settings.folder or folder).absolute()
@@ -93,6 +93,8 @@ class SlurmBackend:
         record = None if look.job is None else await self._started.jobs.record(key, look.job)
         if record is None or progress_of(record) is JobProgress.WAITING:
             return Status(Phase.ACCEPTED, reason=in_words(record) if record is not None else "")
+        if look.claim is not None and not look.has_begun:
+            return Status(Phase.ACCEPTED, reason="waits for its gang")
         return Status(Phase.RUNNING, reason=in_words(record))
 
     async def bind(self, assignment: Assignment) -> None:

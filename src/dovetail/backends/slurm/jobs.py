@@ -45,7 +45,7 @@ class Jobs:
     ) -> JobRunStatus:
         """The attempt's state with its job id. Similar jobs may be submitted with it as an array. Raises Refusal, for
         ever, if Slurm rejects it or would not start it there; what passes by itself is no reason to refuse it."""
-        order = JobOrder(assignment.node, assignment.spec.resources.amounts())
+        order = JobOrder(assignment.node, assignment.spec.resources.amounts(), gang=assignment.gang)
         together = None
         if assignment.spec.replicas > 1:
             together = element_of(assignment, alone, self._settings, run.path, self._names.together(run.key))

@@ -29,6 +29,7 @@ class WatchedJob:
     job: SlurmJob | None
     node: str
     asked: Amounts
+    in_gang: bool = False
     fresh: bool = True  # a call has touched it since the last look
     start_reported: bool = False
     restarts: int = 0  # the run of its job in which it was seen to start
@@ -51,16 +52,23 @@ class WatchedJob:
         """Nothing has changed: its folder, which may be on a busy file server, need not be read."""
         if self.fresh or self.fence is not None or record is None or record.restarts != self.restarts:
             return False
+        if self.in_gang and not self.start_reported:  # whether its gang starts is in its folder
+            return False
         progress = progress_of(record)
         if progress is JobProgress.WAITING and self.waiting_since_s is not None:
             return not self.gives_up(record, outlook, now_s, patience_s) and not self.wait_to_report(record, now_s)
         return progress is JobProgress.RUNNING and self.start_reported
 
     def wait_to_report(self, record: JobRecord, now_s: float) -> str:
-        """Why it waits, if that is news and it has waited for a while."""
+        """Why it waits in Slurm, if that is news and it has waited for a while."""
         words = in_words(record)
         lasts = self.waiting_since_s is not None and self.waited_s(now_s) >= WAIT_WORTH_REPORTING_S
         return words if words != self.reported_wait and (lasts or waits_for_dependency(record)) else ""
+
+    def is_held_long(self, now_s: float) -> bool:
+        """Called for each look at a script that waits for others of its gang."""
+        self.waiting_since_s = now_s if self.waiting_since_s is None else self.waiting_since_s
+        return self.waited_s(now_s) >= WAIT_WORTH_REPORTING_S
 
     def gives_up(self, record: JobRecord, outlook: Outlook, now_s: float, patience_s: float | None) -> bool:
         """Time spent waiting for other jobs, on the user's request, does not count."""
