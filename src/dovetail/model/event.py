@@ -146,18 +146,19 @@ class TaskBound(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class TaskWaiting(Event):
-    """The backend has accepted the attempt and cannot start it yet: `reason` says why, in its own words."""
-
-    task: TaskId
-    key: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class TaskStarted(Event):
     task: TaskId
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskWaiting(Event):
+    """The backend has accepted the attempt, which has not started: why not, in words. Empty: nothing is known to be in
+    its way any more."""
+
+    task: TaskId
+    key: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

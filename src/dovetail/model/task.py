@@ -31,6 +31,9 @@ class TaskState(StrEnum):
         return self in HOLDING
 
 
+#: The reason of a task that its backend has accepted and cannot start now, and of its workload.
+WAITS_TO_START = "waits_to_start"
+
 FINISHED = frozenset({TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED})
 HOLDING = frozenset({TaskState.PLACED, TaskState.BOUND, TaskState.RUNNING, TaskState.STOPPING})
 

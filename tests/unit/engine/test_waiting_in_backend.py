@@ -40,7 +40,7 @@ def test_a_workload_says_which_of_its_tasks_waits_while_others_run() -> None:
     first = TaskId(id_, 0)
     scene.hear(TaskStarted(first, attempt_key(first, 1)))
     record = scene.record("w")
-    assert (record.state, record.message) == (WorkloadState.RUNNING, f"replica 1 {FULL}")
+    assert (record.state, record.message) == (WorkloadState.RUNNING, f"task 1: {FULL}")
 
 
 def test_a_late_report_of_waiting_changes_nothing() -> None:

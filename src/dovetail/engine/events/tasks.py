@@ -11,7 +11,7 @@ from dovetail.engine.state.work import Work
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted, TaskWaiting
 from dovetail.model.failure_cause import FailureCause
-from dovetail.model.task import TaskId, TaskState
+from dovetail.model.task import WAITS_TO_START, TaskId, TaskState
 from dovetail.queueing.settings import backoff_s
 
 
@@ -29,39 +29,52 @@ def bound(state: EngineState, event: TaskBound, now: float) -> list[Command]:  #
     if found and found[1].state is TaskState.PLACED:
         work, live = found
         live.bind_failures = 0
-        work.move(live, TaskState.BOUND, "bound", f"accepted by {live.backend} on {live.node}")
+        known = (live.reason, live.message) if live.reason == WAITS_TO_START else _accepted(live)
+        work.move(live, TaskState.BOUND, *known)
         state.changes.touch_task(event.task)
     return []
 
 
-WAITING_IN_BACKEND = "waiting_in_backend"
+def _accepted(live: LiveTask) -> tuple[str, str]:
+    return "bound", f"accepted by {live.backend} on {live.node}"
 
 
 def waiting(state: EngineState, event: TaskWaiting, now: float) -> list[Command]:  # noqa: ARG001
-    """The task and its workload say why it has not started. The message of the workload is that of its last report."""
+    """Only people read it: nothing is decided by what keeps an accepted attempt from starting."""
     found = _current(state, event.task, event.key)
     if found and found[1].state in (TaskState.PLACED, TaskState.BOUND):
         work, live = found
-        live.reason, live.message = WAITING_IN_BACKEND, event.reason
-        work.reason, work.message = WAITING_IN_BACKEND, _of_replica(work, event.task, event.reason)
+        live.reason, live.message = (WAITS_TO_START, event.why) if event.why else _accepted(live)
+        _tell_what_waits(state, work)
         state.changes.touch_task(event.task)
     return []
 
 
-def _of_replica(work: Work, task: TaskId, words: str) -> str:
-    return words if work.replicas == 1 else f"replica {task.replica} {words}"
+def _tell_what_waits(state: EngineState, work: Work) -> None:
+    """The workload says of one of its tasks why it has not started."""
+    tasks = work.tasks.items()
+    first = next(((replica, live) for replica, live in tasks if live.reason == WAITS_TO_START), None)
+    if first is not None:
+        replica, live = first
+        work.reason, work.message = (
+            WAITS_TO_START,
+            f"task {replica}: {live.message}" if len(tasks) > 1 else live.message,
+        )
+    elif work.reason == WAITS_TO_START:
+        work.reason = work.message = ""
+    state.changes.workloads[work.id] = None
 
 
 def started(state: EngineState, event: TaskStarted, now: float) -> list[Command]:
     found = _current(state, event.task, event.key)
     if found and found[1].state in (TaskState.PLACED, TaskState.BOUND):
         work, live = found
-        if live.reason == WAITING_IN_BACKEND and work.message == _of_replica(work, event.task, live.message):
-            work.reason = work.message = ""
         work.move(live, TaskState.RUNNING, "running", f"running on {live.node}")
         live.started_at = now
         quarantine.placement_succeeded(state, live.node)
         work.started_at = work.started_at if work.started_at is not None else now
+        if work.reason == WAITS_TO_START:
+            _tell_what_waits(state, work)
         start_toleration_timer(state, event.task, work.shape, now)
         run_s = state.expected_s(work)
         if run_s is not None:

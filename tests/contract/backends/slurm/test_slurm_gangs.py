@@ -48,7 +48,7 @@ async def held(rig: Rig, server: SlurmServer, work: Assignment) -> None:
     """Its job runs, and its command does not."""
     await rig.reports.until_true(lambda: running_in_slurm(server, work.key), f"the job of {work.key}")
     said = await rig.reports.until(TaskWaiting, work.key)
-    assert said.reason.startswith(f"waits on {work.node} for its gang: 1 of the 2 tasks that start together are ready")
+    assert said.why.startswith(f"waits on {work.node} for its gang: 1 of the 2 tasks that start together are ready")
     assert (await rig.backend.status(work.key)).phase is Phase.ACCEPTED
     assert not rig.reports.of(TaskStarted)
 
@@ -64,7 +64,7 @@ def test_a_member_whose_node_is_free_waits_for_the_others(slurm_server: SlurmSer
                 await bind_all(rig, works)
                 await held(rig, slurm_server, works[0])
                 said = await rig.reports.until(TaskWaiting, works[1].key)
-                assert "waits in Slurm on n2: PENDING (Resources)" in said.reason
+                assert "waits in Slurm on n2: PENDING (Resources)" in said.why
                 assert not marks.exists()
             ends = [await rig.finished(work.key) for work in works]
             assert [end.exit_code for end in ends] == [0, 1]

@@ -32,8 +32,8 @@ def test_a_job_waits_for_a_node_that_has_not_registered_since_the_controller_sta
                 work = rig.work(9501, 0.0, 5)
                 await rig.backend.bind(work)
                 said = await rig.reports.until(TaskWaiting, work.key)
-                assert "waits in Slurm on n1: PENDING (ReqNodeNotAvail" in said.reason
-                assert "placed again if that takes 600 s" in said.reason
+                assert "waits in Slurm on n1: PENDING (ReqNodeNotAvail" in said.why
+                assert "placed again if that takes 600 s" in said.why
             assert (await rig.finished(work.key)).exit_code == 5
             assert not rig.reports.of(BindFailed)
             rig.assert_run_once(work.key)
