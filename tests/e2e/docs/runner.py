@@ -51,7 +51,7 @@ _SHELL_SIGNS = re.compile(r"[|<>;&`]|\$\(|\n")
 
 class PageRunner:
     """Use it as a context manager: the end stops the page's servers. `hooks` do what blocks with `hook` ask for;
-    `places` are names of the page (files, images) that the test has elsewhere."""
+    `places` are names of the page (files, images) that the test has elsewhere; `variables` of the reader's shell."""
 
     def __init__(
         self,
@@ -59,8 +59,9 @@ class PageRunner:
         hooks: Mapping[str, Callable[[], None]] = {},
         places: Mapping[str, str] = {},
         patience_s: float = PATIENCE_S,
+        variables: Mapping[str, str] = {},
     ) -> None:
-        self._hooks, self._places, self._patience_s = hooks, places, patience_s
+        self._hooks, self._places, self._patience_s, self._variables = hooks, places, patience_s, variables
         self.work = folder / "work"
         self.work.mkdir()
         for name in ("examples", "deploy"):
@@ -154,6 +155,7 @@ class PageRunner:
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOVETAIL_", "SCHEDULING_"))}
+        kept |= self._variables
         path = f"{Path(sys.executable).parent}:{kept['PATH']}"
         return kept | {"COLUMNS": COLUMNS, "DOVETAIL_URL": self.url, "PATH": path}
 
