@@ -65,9 +65,9 @@ def assert_states_agree(client: Client, server: SlurmServer) -> None:
 
 def test_the_tutorial_can_be_followed_and_every_state_is_that_of_slurm(tmp_path: Path) -> None:
     with slurm_server(more=ENDS_GREEDY_JOBS) as server, slurm_services(server, tmp_path) as programs:
-        site = {"/run/slurmrestd/slurmrestd.sock": str(server.socket), "/shared": str(tmp_path / "shared")}
+        places = {"/run/slurmrestd/slurmrestd.sock": str(server.socket), "/shared": str(tmp_path / "shared")}
         shell = {"SLURM_CONF": str(server.settings), "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-        with PageRunner(tmp_path, site, shell, PATIENCE_S) as runner:
+        with PageRunner(tmp_path, places=places, variables=shell, patience_s=PATIENCE_S) as runner:
             for block in read_page(PAGE, str(PAGE.relative_to(ROOT))):
                 runner.run(block)
             with Client(runner.url) as client:
