@@ -158,8 +158,8 @@ class Backend(Protocol):
         """Report NodeJoined for every node, and adopt what still runs from before a restart.
 
         From now on the backend reports TaskStarted, TaskFinished, NodeObserved and NodeHealthChanged as they happen,
-        and TaskWaiting if it accepted an attempt that it cannot start for a while: users see its reason. It
-        repeats a report rather than losing it: the engine ignores what it already knows.
+        and TaskWaiting if it knows why an accepted task does not start.
+        It repeats a report rather than losing it: the engine ignores what it already knows.
         """
 
     async def bind(self, assignment: Assignment) -> None:

@@ -52,14 +52,12 @@ def waiting(state: EngineState, event: TaskWaiting, now: float) -> list[Command]
 
 def _tell_what_waits(state: EngineState, work: Work) -> None:
     """The workload says of one of its tasks why it has not started."""
-    tasks = work.tasks.items()
-    first = next(((replica, live) for replica, live in tasks if live.reason == WAITS_TO_START), None)
+    waits = ((replica, live) for replica, live in work.tasks.items() if live.reason == WAITS_TO_START)
+    first = next(waits, None)
     if first is not None:
         replica, live = first
-        work.reason, work.message = (
-            WAITS_TO_START,
-            f"task {replica}: {live.message}" if len(tasks) > 1 else live.message,
-        )
+        which = f"task {replica}: " if work.replicas > 1 else ""
+        work.reason, work.message = WAITS_TO_START, f"{which}{live.message}"
     elif work.reason == WAITS_TO_START:
         work.reason = work.message = ""
     state.changes.workloads[work.id] = None
