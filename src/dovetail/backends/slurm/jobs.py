@@ -15,7 +15,7 @@ from dovetail.backends.slurm.bundling import Bundler
 from dovetail.backends.slurm.driver import Driver, JobRecord, JobSubmission, Rejected, SlurmJob
 from dovetail.backends.slurm.inventory import Description
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.reasons import CAUSES, SUBMISSION_ERRORS, Outlook, outlook_of
+from dovetail.backends.slurm.reasons import CAUSES, SUBMISSION_ERRORS, StartOutlook, outlook_of
 from dovetail.backends.slurm.request import element_of
 from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings
@@ -65,11 +65,11 @@ class Jobs:
         return replace(look, order=order)
 
     async def _refuse_if_hopeless(self, node: str, run: JobRunFolder, job: SlurmJob, record: JobRecord) -> None:
-        if outlook_of(record, node_is_lost=True) is Outlook.WAIT:
+        if outlook_of(record, node_is_lost=True) is StartOutlook.WAIT:
             return
         there = (await self._look()).get(node)
         outlook = outlook_of(record, node_is_lost=there is None or there.is_lost)
-        if outlook is not Outlook.WAIT:
+        if outlook is not StartOutlook.WAIT:
             await asyncio.to_thread(run.stop, in_words(record))
             await self._driver.cancel(job)
             await _refuse(run, f"Slurm would not start it on {node}: {in_words(record)}", CAUSES[outlook])

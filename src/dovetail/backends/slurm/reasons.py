@@ -39,7 +39,7 @@ SUBMISSION_ERRORS = FailureRules(
 )
 
 
-class Outlook(StrEnum):
+class StartOutlook(StrEnum):
     """What can be expected of a pending job."""
 
     WAIT = "wait"  # it passes: Slurm starts the job by itself, and it may wait for `start_within_s`
@@ -49,26 +49,26 @@ class Outlook(StrEnum):
 
 #: Whose fault it is that a job was not started. A node that Slurm has drained is known to be: nobody is to blame.
 CAUSES = {
-    Outlook.WAIT: FailureCause.BACKEND,
-    Outlook.ELSEWHERE: FailureCause.BACKEND,
-    Outlook.NEVER: FailureCause.WORKLOAD,
+    StartOutlook.WAIT: FailureCause.BACKEND,
+    StartOutlook.ELSEWHERE: FailureCause.BACKEND,
+    StartOutlook.NEVER: FailureCause.WORKLOAD,
 }
 
 #: Reasons of a pending job, by their first words. Any other passes: Resources, Priority, Licenses, BeginTime …
 PENDING_REASONS = {
-    "PartitionTimeLimit": Outlook.NEVER,
-    "PartitionNodeLimit": Outlook.NEVER,
-    "PartitionConfig": Outlook.NEVER,
-    "BadConstraints": Outlook.NEVER,
-    "InvalidAccount": Outlook.NEVER,
-    "InvalidQOS": Outlook.NEVER,
-    "AccountNotAllowed": Outlook.NEVER,
-    "QOSNotAllowed": Outlook.NEVER,
-    "PartitionInactive": Outlook.ELSEWHERE,
-    "PartitionDown": Outlook.ELSEWHERE,
-    "ReservationDeleted": Outlook.ELSEWHERE,
-    "ReqNodeNotAvail": Outlook.ELSEWHERE,  # unless its node comes back by itself
-    "NodeDown": Outlook.ELSEWHERE,  # likewise
+    "PartitionTimeLimit": StartOutlook.NEVER,
+    "PartitionNodeLimit": StartOutlook.NEVER,
+    "PartitionConfig": StartOutlook.NEVER,
+    "BadConstraints": StartOutlook.NEVER,
+    "InvalidAccount": StartOutlook.NEVER,
+    "InvalidQOS": StartOutlook.NEVER,
+    "AccountNotAllowed": StartOutlook.NEVER,
+    "QOSNotAllowed": StartOutlook.NEVER,
+    "PartitionInactive": StartOutlook.ELSEWHERE,
+    "PartitionDown": StartOutlook.ELSEWHERE,
+    "ReservationDeleted": StartOutlook.ELSEWHERE,
+    "ReqNodeNotAvail": StartOutlook.ELSEWHERE,  # unless its node comes back by itself
+    "NodeDown": StartOutlook.ELSEWHERE,  # likewise
 }
 #: Of those, the ones that the state of the node explains.
 _OF_THE_NODE = ("ReqNodeNotAvail", "NodeDown")
@@ -94,10 +94,10 @@ def returns_by_itself(node: SlurmNode) -> bool:
     return bool(signs & REBOOTING) or bool(signs & RETURNING and not signs & LOST)
 
 
-def outlook_of(job: JobRecord, *, node_is_lost: bool) -> Outlook:
+def outlook_of(job: JobRecord, *, node_is_lost: bool) -> StartOutlook:
     """`node_is_lost`: its node takes no jobs, and does not return by itself."""
     if progress_of(job) is not JobProgress.WAITING:
-        return Outlook.WAIT
+        return StartOutlook.WAIT
     if job.reason.startswith(_OF_THE_NODE) and not node_is_lost:
-        return Outlook.WAIT
-    return next((found for words, found in PENDING_REASONS.items() if job.reason.startswith(words)), Outlook.WAIT)
+        return StartOutlook.WAIT
+    return next((found for words, found in PENDING_REASONS.items() if job.reason.startswith(words)), StartOutlook.WAIT)

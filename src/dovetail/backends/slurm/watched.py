@@ -6,7 +6,7 @@ Nothing here asks Slurm or reports. The time is an argument, in seconds of a mon
 from dataclasses import dataclass
 
 from dovetail.backends.slurm.driver import JobRecord, SlurmJob
-from dovetail.backends.slurm.reasons import Outlook
+from dovetail.backends.slurm.reasons import StartOutlook
 from dovetail.backends.slurm.run_folder import JobRunFolder
 from dovetail.backends.slurm.states import (
     End,
@@ -48,7 +48,7 @@ class WatchedJob:
             progress_of(record) is JobProgress.RUNNING or record.state == "CONFIGURING"
         )
 
-    def is_quiet(self, record: JobRecord | None, outlook: Outlook, now_s: float, patience_s: float | None) -> bool:
+    def is_quiet(self, record: JobRecord | None, outlook: StartOutlook, now_s: float, patience_s: float | None) -> bool:
         """Nothing has changed: its folder, which may be on a busy file server, need not be read."""
         if self.fresh or self.fence is not None or record is None or record.restarts != self.restarts:
             return False
@@ -70,11 +70,11 @@ class WatchedJob:
         self.waiting_since_s = now_s if self.waiting_since_s is None else self.waiting_since_s
         return self.waited_s(now_s) >= WAIT_WORTH_REPORTING_S
 
-    def gives_up(self, record: JobRecord, outlook: Outlook, now_s: float, patience_s: float | None) -> bool:
+    def gives_up(self, record: JobRecord, outlook: StartOutlook, now_s: float, patience_s: float | None) -> bool:
         """Time spent waiting for other jobs, on the user's request, does not count."""
         if self.waiting_since_s is None or waits_for_dependency(record):
             self.waiting_since_s = now_s
-        self.hopeless_since_s = None if outlook is Outlook.WAIT else self.hopeless_since_s or now_s
+        self.hopeless_since_s = None if outlook is StartOutlook.WAIT else self.hopeless_since_s or now_s
         if never_starts(record):
             return True
         if self.hopeless_since_s is not None and now_s >= self.hopeless_since_s + HOPELESS_FOR_S:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from dovetail.backends.contract import Report
 from dovetail.backends.slurm.driver import Driver, JobRecord, SlurmFault, SlurmJob
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.reasons import CAUSES, Outlook, outlook_of
+from dovetail.backends.slurm.reasons import CAUSES, StartOutlook, outlook_of
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus, RunClaim
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import (
@@ -140,10 +140,10 @@ class JobWatcher:
 
     def _is_quiet(self, asked: _Asked, now_s: float) -> bool:
         watched, record = asked.watched, asked.record
-        outlook = Outlook.WAIT if record is None else self._outlook(watched, record)
+        outlook = StartOutlook.WAIT if record is None else self._outlook(watched, record)
         return watched.is_quiet(record, outlook, now_s, self._patience_s)
 
-    def _outlook(self, watched: WatchedJob, record: JobRecord) -> Outlook:
+    def _outlook(self, watched: WatchedJob, record: JobRecord) -> StartOutlook:
         return outlook_of(record, node_is_lost=self._is_lost(watched.node))
 
     async def _ask_about(self, all_of_them: list[WatchedJob]) -> list[_Asked]:

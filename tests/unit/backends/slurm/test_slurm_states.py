@@ -14,7 +14,7 @@ from dovetail.backends.slurm.driver import JobRecord, SlurmNode
 from dovetail.backends.slurm.reasons import (
     PENDING_REASONS,
     SUBMISSION_ERRORS,
-    Outlook,
+    StartOutlook,
     is_transient,
     outlook_of,
     returns_by_itself,
@@ -116,19 +116,19 @@ def test_what_is_on_its_way_has_not_ended() -> None:
 
 def test_waiting_for_room_is_not_hopeless_and_waiting_for_an_administrator_is() -> None:
     for said, outlook in (
-        (job("PENDING", "Resources"), Outlook.WAIT),
-        (job("PENDING", "Priority"), Outlook.WAIT),
-        (job("RUNNING", "PartitionConfig"), Outlook.WAIT),
-        (job("PENDING", "PartitionTimeLimit"), Outlook.NEVER),
-        (job("PENDING", "PartitionDown"), Outlook.ELSEWHERE),
-        (job("PENDING", "ReqNodeNotAvail, UnavailableNodes:n2"), Outlook.ELSEWHERE),
+        (job("PENDING", "Resources"), StartOutlook.WAIT),
+        (job("PENDING", "Priority"), StartOutlook.WAIT),
+        (job("RUNNING", "PartitionConfig"), StartOutlook.WAIT),
+        (job("PENDING", "PartitionTimeLimit"), StartOutlook.NEVER),
+        (job("PENDING", "PartitionDown"), StartOutlook.ELSEWHERE),
+        (job("PENDING", "ReqNodeNotAvail, UnavailableNodes:n2"), StartOutlook.ELSEWHERE),
     ):
         assert outlook_of(said, node_is_lost=True) is outlook, said
 
 
 def test_a_node_that_comes_back_by_itself_is_waited_for() -> None:
     said = job("PENDING", "ReqNodeNotAvail, UnavailableNodes:n2")
-    assert outlook_of(said, node_is_lost=False) is Outlook.WAIT
+    assert outlook_of(said, node_is_lost=False) is StartOutlook.WAIT
     for state, flags, returns in (
         ("UNKNOWN", (), True),
         ("IDLE", ("NOT_RESPONDING",), True),
@@ -155,7 +155,7 @@ def test_a_job_that_waits_for_others_is_not_hopeless_until_they_have_failed() ->
     waiting, vain = job("PENDING", "Dependency"), job("PENDING", "DependencyNeverSatisfied")
     assert waits_for_dependency(waiting)
     assert not never_starts(waiting)
-    assert outlook_of(waiting, node_is_lost=False) is Outlook.WAIT
+    assert outlook_of(waiting, node_is_lost=False) is StartOutlook.WAIT
     assert never_starts(vain)
     assert not waits_for_dependency(job("RUNNING", "Dependency"))
     assert taken_back(vain, "n1", 5, FailureCause.BACKEND).exit_code == 126
