@@ -2,14 +2,15 @@
 
 What passes by itself is waited out and counts against nobody: a controller that restarts, nodes that have not
 registered yet, a full cluster. What the job itself asks for wrongly counts against its workload. The tables below say
-which of Slurm's words mean what: answers to any call, errors of a submission, reasons of a pending job, node states.
+which words mean what: answers to any call, errors of a submission, ends, reasons of a pending job, states of its node.
 """
 
+from dataclasses import replace
 from enum import StrEnum
 
 from dovetail.backends.failure_rules import FailureRule, FailureRules
 from dovetail.backends.slurm.driver import JobRecord, SlurmNode
-from dovetail.backends.slurm.states import JobProgress, progress_of
+from dovetail.backends.slurm.states import End, JobProgress, progress_of
 from dovetail.model.failure_cause import FailureCause
 
 #: Answers that say nothing about the job: Slurm could not be reached, or is too busy. The call is repeated.
@@ -35,6 +36,17 @@ SUBMISSION_ERRORS = FailureRules(
         FailureRule("partition not available|nodes are busy|node not available", FailureCause.BACKEND),
         FailureRule("reservation is not usable|Requested reservation", FailureCause.BACKEND),
         FailureRule("", FailureCause.WORKLOAD),
+    ]
+)
+
+#: Ends of a job that failed, in our words (`states`).
+JOB_ENDS = FailureRules(
+    [
+        FailureRule("exited with status 127$", FailureCause.WORKLOAD, "correct run.command if it was not found"),
+        FailureRule("exited with status 126$", FailureCause.WORKLOAD, "correct run.workdir or run.command"),
+        FailureRule("used more memory than it asked for", FailureCause.WORKLOAD, "raise resources.memory, or use less"),
+        FailureRule("longer than its time limit", FailureCause.WORKLOAD),
+        FailureRule("that folder has to be on a file system", FailureCause.NODE),
     ]
 )
 
@@ -82,6 +94,13 @@ RETURNING = frozenset(
 LOST = frozenset({"DOWN", "ERROR", "FUTURE", "DRAIN", "FAIL", "MAINT", "MAINTENANCE"})
 #: … but a node that reboots ends them by itself.
 REBOOTING = frozenset({"REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"})
+
+
+def blamed(end: End) -> End:
+    """The end with its cause, and what to do about it."""
+    if end.cause is not FailureCause.UNKNOWN or not end.exit_code:
+        return end
+    return replace(end, reason=JOB_ENDS.advised(end.reason), cause=JOB_ENDS.cause(end.reason))
 
 
 def is_transient(words: str) -> bool:

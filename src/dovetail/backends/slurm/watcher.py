@@ -22,7 +22,7 @@ from typing import NamedTuple
 from dovetail.backends.contract import Report
 from dovetail.backends.slurm.driver import Driver, JobRecord, SlurmFault, SlurmJob
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.reasons import CAUSES, StartOutlook, outlook_of
+from dovetail.backends.slurm.reasons import CAUSES, StartOutlook, blamed, outlook_of
 from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus, RunClaim
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import (
@@ -306,7 +306,7 @@ class JobWatcher:
     # --- reports -------------------------------------------------------------------------------------------------
 
     async def _end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
-        watched.holds = False
+        watched.holds, end = False, blamed(end)
         await asyncio.to_thread(watched.run.end, end)
         await self._report_end(watched, look, end)
 

@@ -15,6 +15,7 @@ from dovetail.backends.slurm.reasons import (
     PENDING_REASONS,
     SUBMISSION_ERRORS,
     StartOutlook,
+    blamed,
     is_transient,
     outlook_of,
     returns_by_itself,
@@ -140,6 +141,16 @@ def test_a_node_that_comes_back_by_itself_is_waited_for() -> None:
         ("IDLE", (), False),
     ):
         assert returns_by_itself(SlurmNode("n2", state, frozenset(flags))) is returns, (state, flags)
+
+
+def test_what_a_command_does_is_blamed_on_its_workload_and_a_folder_on_its_node() -> None:
+    missing = blamed(End(127, "FAILED (NonZeroExitCode): exited with status 127"))
+    assert (missing.cause, "correct run.command" in missing.reason) == (FailureCause.WORKLOAD, True)
+    assert blamed(missing) == missing
+    unusable = end(job("FAILED", "", 126), claimed=False)
+    assert blamed(unusable).cause is FailureCause.NODE
+    for other in (End(3, "exited with status 3"), End(0, "exited with status 0"), End(None, "lost")):
+        assert blamed(other) == other
 
 
 def test_limits_of_slurm_pass_and_what_a_job_asks_for_wrongly_does_not() -> None:
