@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "tutorials" / "slurm.md"
 PATIENCE_S = 60.0
 #: Slurm itself ends jobs that use more memory than they asked for: there are no cgroups here.
 ENDS_GREEDY_JOBS = "JobAcctGatherFrequency=task=1\nJobAcctGatherParams=OverMemoryKill\n"
-STEPS = 20  # of the work that goes on during all of the page
+STEPS = 15  # of the work that goes on while Slurm is in trouble
 
 
 class RecordedJob(NamedTuple):
