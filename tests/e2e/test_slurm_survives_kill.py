@@ -78,3 +78,51 @@ def wait_for(holds: Callable[[], bool], what: str) -> None:
     while not holds():
         assert time.monotonic() < until_s, f"waited {PATIENCE_S:.0f} s in vain for {what}"
         time.sleep(0.1)
+
+
+GANG = """\
+name: train
+replicas: 2
+gang: {{min: 2}}
+resources: {{cpu: 4, memory: 50MiB}}
+run: {{command: [/bin/sh, -c, 'echo $DOVETAIL_REPLICA >> {marks}; until [ -e {marks}.over ]; do sleep 0.2; done']}}
+"""
+
+
+def test_a_gang_begins_whole_although_a_stranger_has_a_node_and_the_server_is_killed(
+    slurm_server: SlurmServer, tmp_path: Path
+) -> None:
+    """The server does not look at nodes again, so it places a task where somebody else's job has come meanwhile."""
+    marks = tmp_path / "marks"
+    backend = {
+        "kind": "slurm",
+        "url": f"unix:{slurm_server.socket}",
+        "conf": str(slurm_server.settings),
+        "folder": str(tmp_path / "runs"),
+        "jobs_interval_s": 0.2,
+        "nodes_interval_s": 1000,
+        "notice_s": 0.5,
+    }
+    wrapped = ("--cpus-per-task=4", "--mem=10", "--output=/dev/null", "--wrap=sleep 1000")
+    strangers: list[str] = []
+    with ServerProcess(tmp_path, {"backends": {"hpc": backend}}) as server:
+        try:
+            for node in ("n2", "n3", "n4"):
+                said = slurm_server.call("sbatch", "--parsable", f"--nodelist={node}", *wrapped)
+                strangers.append(said.strip())
+            with Client(server.url) as client:
+                client.submit_yaml(GANG.format(marks=marks))
+                wait_for(lambda: "start together are ready" in client.workload("train")["message"], "its wait")
+                assert client.workload("train")["state"] == "starting"
+                assert {task["state"] for task in client.tasks("train")} == {"bound"}
+            server.kill()
+        finally:
+            slurm_server.call("scancel", *strangers)
+        wait_for(lambda: marks.exists() and len(marks.read_text().split()) == 2, "both to begin, without the server")
+        server.start()
+        with Client(server.url) as client:
+            wait_for(lambda: {task["state"] for task in client.tasks("train")} == {"running"}, "both to run")
+            (tmp_path / "marks.over").touch()
+            wait_for(lambda: client.workload("train")["state"] == "succeeded", "its end")
+            assert [task["attempt"] for task in client.tasks("train")] == [1, 1]
+    assert sorted(marks.read_text().split()) == ["0", "1"]

@@ -112,6 +112,15 @@ class Daemon:
         """As a power cut would: no chance to tidy up."""
         self._end(signal.SIGKILL)
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stopped with SIGSTOP: it keeps its connections, and answers nothing until the end."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
+
     def stop(self, grace_s: float = 20.0) -> None:
         """Asks it to end and waits; one that will not is killed."""
         try:

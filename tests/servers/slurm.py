@@ -80,10 +80,11 @@ NodeName=n[3-4] Name=gpu Type=a100 File={folder}/gpu[0-1]
 
 
 class SlurmServer:
-    """munged, slurmctld, four slurmd and slurmrestd; with `accounting`, slurmdbd and its database."""
+    """munged, slurmctld, four slurmd and slurmrestd; with `accounting`, slurmdbd and its database. `more`: more lines
+    for slurm.conf."""
 
-    def __init__(self, folder: Path, *, accounting: bool = False) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, accounting: bool = False, more: str = "") -> None:
+        self.folder, self._more = folder, more
         self.settings = folder / "slurm.conf"
         self.socket = folder / "rest.sock"
         self.environment = {"SLURM_CONF": str(self.settings)}
@@ -128,7 +129,7 @@ class SlurmServer:
         said |= {"accounting": "AccountingStorageType=accounting_storage/none", "tokens": self._token_settings}
         if self.accounting is not None:
             said["accounting"] = self.accounting.settings
-        self.settings.write_text(SETTINGS.format(**said))
+        self.settings.write_text(SETTINGS.format(**said) + self._more)
         (self.folder / "topology.conf").write_text(SWITCHES)
         (self.folder / "gres.conf").write_text(DEVICES.format(folder=self.folder))
         for index in range(2):
@@ -147,7 +148,7 @@ class SlurmServer:
         self.munged.start(ready=(self.folder / "munge.sock").exists)
         if self.accounting is not None:
             self.accounting.start()
-        self.controller.start(ready=self._controller_answers)
+        self.controller.start(ready=self.controller_answers)
         for node in self.nodes.values():
             node.start(ready=lambda: True)
         for daemon in self._rest:
@@ -159,7 +160,7 @@ class SlurmServer:
             assert time.monotonic() < deadline, f"Slurm was not ready in {START_S:.0f} s:\n{self.controller.log_tail}"
             time.sleep(0.1)
 
-    def _controller_answers(self) -> bool:
+    def controller_answers(self) -> bool:
         return "is UP" in self.call("scontrol", "ping", check=False)
 
     def _all_ready(self) -> bool:
@@ -206,9 +207,9 @@ class SlurmServer:
             self.controller.kill()
         else:
             self.controller.stop()
-        self.controller.start(ready=self._knows_its_nodes)
+        self.controller.start(ready=self.knows_its_nodes)
 
-    def _knows_its_nodes(self) -> bool:
+    def knows_its_nodes(self) -> bool:
         said = self.call("sinfo", "--noheader", "--Node", "--partition=all", "--format=%N %T", check=False).split()
         states = dict(zip(said[::2], said[1::2], strict=True))
         return all(states.get(name, "unknown") != "unknown" for name, node in self.nodes.items() if node.alive)
@@ -237,13 +238,13 @@ def _has_token_plugin() -> bool:
 
 
 @contextmanager
-def slurm_server(*, accounting: bool = False) -> Iterator[SlurmServer]:
+def slurm_server(*, accounting: bool = False, more: str = "") -> Iterator[SlurmServer]:
     """Started, and stopped at the end."""
     skip_without("slurmctld", "slurmd", "slurmrestd", "munged", "sinfo", root=True)
     if accounting:
         skip_without("slurmdbd", "mariadbd", "mariadb-install-db", "sacct")
     with server_folder("slurm") as folder:
-        server = SlurmServer(folder, accounting=accounting)
+        server = SlurmServer(folder, accounting=accounting, more=more)
         try:
             server.start()
             yield server

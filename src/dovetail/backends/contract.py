@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from dovetail.model.command import GangStart
 from dovetail.model.device import Device
 from dovetail.model.event import Event
 from dovetail.model.failure_cause import FailureCause
@@ -34,7 +35,7 @@ class Capabilities:
     gpus: bool = False  # gives a task the GPUs that the scheduler chose
     logs: bool = False  # captures the output of tasks
     observes: bool = False  # reports the measured use of nodes
-    gang: bool = False  # can start several tasks together
+    gang: bool = False  # starts the tasks of a gang together, or none
     requeue: bool = False  # can restart a task by itself
     suspend: bool = False
     migrate: bool = False  # can move a running task to another node: it is a `MigratingBackend`
@@ -106,13 +107,15 @@ class UnusableSetting(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One attempt of one task on one node. `key` identifies it for ever. `devices`: the slots of its GPUs there."""
+    """One attempt of one task on one node. `key` identifies it for ever. `devices`: the slots of its GPUs there.
+    `gang`: the tasks that it starts with; a backend with `capabilities.gang` starts all of them or none."""
 
     key: str
     task: TaskId
     node: str
     spec: Workload
     devices: tuple[int, ...] = ()
+    gang: GangStart | None = None
 
     def variables(self) -> dict[str, str]:
         """Variables that every backend adds to the task's environment. Numbers of replicas begin at 0."""

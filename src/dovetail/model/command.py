@@ -26,11 +26,20 @@ def task_of_key(key: str) -> TaskId:
 
 
 @dataclass(frozen=True, slots=True)
+class GangStart:
+    """Tasks of a gang that were placed together on one backend, and should start together. `id`: the key of the first
+    of them. `tasks`: how many they are."""
+
+    id: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
     """Start the task on the node.
 
     Precondition: the task is placed there. Postcondition: the backend has accepted it under `key`. Undo: Stop with the
-    same key. `devices`: the slots of the GPUs that it gets, whole or shared.
+    same key. `devices`: the slots of the GPUs that it gets, whole or shared. `gang`: the tasks that it starts with.
     """
 
     task: TaskId
@@ -38,6 +47,7 @@ class Bind:
     backend: str
     key: str
     devices: tuple[int, ...] = ()
+    gang: GangStart | None = None
 
 
 @dataclass(frozen=True, slots=True)

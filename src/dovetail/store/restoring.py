@@ -16,7 +16,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
-from dovetail.model.command import Bind, Move, Stop
+from dovetail.model.command import Bind, GangStart, Move, Stop
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
 from dovetail.model.record import (
@@ -158,13 +158,21 @@ def _policies(connection: Connection) -> list[PolicyRecord]:
     return found
 
 
+def _gang_start(text: str | None) -> GangStart | None:
+    if text is None:
+        return None
+    id_, _, tasks = text.partition("/")
+    return GangStart(id_, int(tasks))
+
+
 def _outbox(connection: Connection) -> list[Bind | Stop]:
     query = select(schema.outbox).order_by(schema.outbox.c.id)
     found: list[Bind | Stop] = []
-    for _, kind, key, workload, replica, node, backend, reason, devices, migrate_to in _tuples(connection, query):
+    for row in _tuples(connection, query):
+        _, kind, key, workload, replica, node, backend, reason, devices, migrate_to, gang = row
         task = TaskId(workload, replica)
         if kind == "bind":
-            found.append(Bind(task, node, backend, key, _slots(devices)))
+            found.append(Bind(task, node, backend, key, _slots(devices), _gang_start(gang)))
         elif migrate_to is None:
             found.append(Stop(task, node, backend, key, reason))
         else:

@@ -251,6 +251,7 @@ outbox = sa.Table(
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("devices", sa.Text),
     sa.Column("migrate_to", sa.Text),  # the target, if a stop may be carried out as a live migration
+    sa.Column("gang", sa.Text),  # `KEY/COUNT` of those that it starts with
     sa.UniqueConstraint("kind", "key"),
     sqlite_autoincrement=True,
 )

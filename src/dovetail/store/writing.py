@@ -52,7 +52,7 @@ _STATE = (
 _RESERVATION = ("id", "target", "holds", "start", "end", "begun", "every_s", "last", "tenant", "holder", "trouble")
 _NODE = ("name", "row", "definition", "online", "cordoned", "drained", "reason")
 _DECISION = ("workload", "replica", "attempt", "at", "node", "outcome", "explanation")
-_OUTBOX = ("kind", "key", "workload", "replica", "node", "backend", "reason", "devices", "migrate_to")
+_OUTBOX = ("kind", "key", "workload", "replica", "node", "backend", "reason", "devices", "migrate_to", "gang")
 _definition_of = attrgetter(*_DEFINITION)
 _state_of = attrgetter(*_STATE)
 
@@ -220,4 +220,5 @@ def _outbox_row(command: Bind | Stop) -> Row:
     kind, reason = ("stop", command.reason) if isinstance(command, Stop) else ("bind", "")
     devices = _text(command.devices) if isinstance(command, Bind) and command.devices else None
     migrate_to = command.target if isinstance(command, Move) and command.live else None
-    return (kind, command.key, *command.task, command.node, command.backend, reason, devices, migrate_to)
+    gang = f"{command.gang.id}/{command.gang.tasks}" if isinstance(command, Bind) and command.gang else None
+    return (kind, command.key, *command.task, command.node, command.backend, reason, devices, migrate_to, gang)

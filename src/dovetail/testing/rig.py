@@ -12,7 +12,15 @@ import pytest
 
 from dovetail.backends.contract import Assignment, Backend, Refusal
 from dovetail.model.command import attempt_key
-from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
+from dovetail.model.event import (
+    BindFailed,
+    Event,
+    NodeHealthChanged,
+    NodeJoined,
+    TaskFinished,
+    TaskStarted,
+    TaskWaiting,
+)
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
@@ -20,7 +28,7 @@ from dovetail.model.workloads.workload import Workload
 PATIENCE_S = 60.0
 LONG_S = 3600.0
 _WORKLOADS: Iterator[int] = count(1)
-T = TypeVar("T", TaskStarted, TaskFinished)
+T = TypeVar("T", TaskStarted, TaskFinished, TaskWaiting, BindFailed)
 E = TypeVar("E", bound=Event)
 Hook = TypeVar("Hook")
 P = ParamSpec("P")

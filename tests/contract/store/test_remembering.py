@@ -16,7 +16,7 @@ from tests.contract.store.records import (
     workload_record,
 )
 
-from dovetail.model.command import Bind, Move, Stop
+from dovetail.model.command import Bind, GangStart, Move, Stop
 from dovetail.model.record import Batch, Changes, Outcomes, ReservationRecord
 from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
@@ -230,6 +230,13 @@ def test_an_open_live_move_is_restored_as_a_move(store: Store, restart: Restart)
     store.write(Batch(outbox=[live, plain]))
     as_stop = Stop(plain.task, plain.node, plain.backend, plain.key, plain.reason)
     assert restart().restore().outbox == [live, as_stop]
+
+
+def test_an_open_bind_is_restored_with_the_tasks_that_it_starts_with(store: Store, restart: Restart) -> None:
+    store.write(submitted(1))
+    together = [replace(bind(1, replica), gang=GangStart("1.0.1", 2)) for replica in range(2)]
+    store.write(Batch(outbox=[*together]))
+    assert restart().restore().outbox == together
 
 
 def test_a_command_given_twice_is_kept_once(store: Store) -> None:

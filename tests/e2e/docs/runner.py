@@ -181,8 +181,9 @@ class PageRunner:
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOVETAIL_", "SCHEDULING_"))}
+        kept |= self._engine.environment
         path = f"{Path(sys.executable).parent}:{kept['PATH']}"
-        return kept | {"COLUMNS": COLUMNS, "DOVETAIL_URL": self.url, "PATH": path} | self._engine.environment
+        return kept | {"COLUMNS": COLUMNS, "DOVETAIL_URL": self.url, "PATH": path}
 
     def _yaml(self, block: Block) -> None:
         check_document(block.text, block.where)

@@ -81,7 +81,7 @@ def test_a_domain_that_is_not_there_is_refused(http: httpx.Client) -> None:
         ({"node": "a", "start": -1}, "start", "positive"),
         ({"node": "a", "start": True}, "start", "2026-12-01T08:00"),
         ({"node": "a", "every": "30m"}, "every", "is shorter than duration"),
-        ({"node": "a", "every": "1s"}, "every", "300"),
+        ({"node": "a", "every": "1s"}, "every", "5m"),
         ({"node": "a", "until": "2099-01-01"}, "until", "requires every"),
         ({"node": "a", "tenant": "a b"}, "tenant", "is not a name"),
         ({"node": "a", "huld": 1}, "huld", "holder"),

@@ -6,10 +6,10 @@ from pathlib import Path
 import yaml
 
 from dovetail.backends.registry import BackendEntry
+from dovetail.backends.slurm.reasons import PENDING_REASONS
 from dovetail.backends.slurm.request import ACCOUNT, DEPENDENCY, PARTITION, QOS
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import (
-    HOPELESS,
     NEVER_SATISFIED,
     PROGRESS_OF_STATE,
     UNKNOWN_EXIT,
@@ -51,4 +51,4 @@ def test_the_table_of_states_has_every_end() -> None:
     table = PAGE[PAGE.index("| state | exit code |") :]
     for state, course in PROGRESS_OF_STATE.items():
         assert (state in table) == (course in (JobProgress.OVER, JobProgress.LOST)), state
-    assert any(reason in PAGE for reason in HOPELESS)
+    assert any(reason in PAGE for reason in PENDING_REASONS)

@@ -11,6 +11,7 @@ nodes share (same path on a shared file system), and the job's script follows it
     <folder>/<key>/order.json  what was submitted to Slurm, and the job id when it is known (written by bind)
                    stop        a reason: it must not start, or must end (written by stop, and when a node failed)
                    claim/      created by the script before the command starts; a script that finds it there ends
+                   gang/       where scripts of a gang wait for each other, in the folder of its first (`gang_start`)
                    result      how the command ended, written by the script
                    end.json    the end that is reported; it never changes
                    output.log  the output of the command

@@ -7,6 +7,7 @@ cordoned in Dovetail is opened too, if it was later drained and resumed in Slurm
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -42,6 +43,11 @@ class Announcer:
         self._closing: set[str] = set()
         self._used: dict[str, Amounts] = {}
         self._last_written: object = None
+        self._wake = asyncio.Event()
+
+    def look_soon(self) -> None:
+        """A job was refused because of its node: do not wait for the next look."""
+        self._wake.set()
 
     async def introduce(self, nodes: dict[str, Description]) -> None:
         known, closed = await asyncio.to_thread(self._read_memory)
@@ -58,7 +64,10 @@ class Announcer:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            await asyncio.sleep(self._interval_s)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._interval_s):
+                    await self._wake.wait()
+            self._wake.clear()
             try:
                 await self._compare(await self._described())
             except SlurmFault as fault:

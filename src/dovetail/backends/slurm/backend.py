@@ -26,6 +26,7 @@ from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import End, JobProgress, in_words, progress_of
 from dovetail.backends.slurm.watcher import JobWatcher
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 
 _log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class _Parts(NamedTuple):
     driver: Driver
     jobs: Jobs
     watcher: JobWatcher
+    announcer: Announcer
 
 
 class SlurmBackend:
@@ -46,7 +48,7 @@ class SlurmBackend:
         self.name = name
         # Slurm allocates as many GPUs of each model as were chosen, but picks the devices itself.
         self.capabilities = Capabilities(
-            processes=True, gpus=True, logs=True, observes=True, stale_for_s=settings.jobs_interval_s
+            processes=True, gpus=True, logs=True, observes=True, gang=True, stale_for_s=settings.jobs_interval_s
         )
         self._settings = settings
         self._folder = Path(settings.folder or folder).absolute()
@@ -62,13 +64,13 @@ class SlurmBackend:
         await self.close()
         found = await asyncio.to_thread(self._prepare)
         driver = _driver(self._settings)
-        watcher = JobWatcher(driver, report, self._names, self._settings)
-        self._parts = _Parts(driver, Jobs(driver, self._names, self._settings), watcher)
+        watcher = JobWatcher(driver, report, self._names, self._settings, self._is_lost)
+        announcer = Announcer(self._look, report, self._folder / "told.json", self._settings.nodes_interval_s)
+        self._parts = _Parts(driver, Jobs(driver, self._names, self._settings, self._look), watcher, announcer)
         for run, look in found:
             watcher.watch(run, look)
         await watcher.look_once()
         self._places = labels_by_node(await driver.topology())
-        announcer = Announcer(self._look, report, self._folder / "told.json", self._settings.nodes_interval_s)
         await announcer.introduce(await self._look())
         self._tasks = [
             asyncio.create_task(watcher.run(), name=f"{self.name}: jobs"),
@@ -91,6 +93,8 @@ class SlurmBackend:
         record = None if look.job is None else await self._started.jobs.record(key, look.job)
         if record is None or progress_of(record) is JobProgress.WAITING:
             return Status(Phase.ACCEPTED, reason=in_words(record) if record is not None else "")
+        if look.claim is not None and not look.has_begun:
+            return Status(Phase.ACCEPTED, reason="waits for its gang")
         return Status(Phase.RUNNING, reason=in_words(record))
 
     async def bind(self, assignment: Assignment) -> None:
@@ -102,14 +106,14 @@ class SlurmBackend:
         async with self._lock(assignment.key):
             look = await asyncio.to_thread(run.look)
             if look.end is not None and look.end.refused:
-                raise Refusal(f"attempt {run.key} will not run: {look.end.reason}")
+                raise Refusal(f"attempt {run.key} will not run: {look.end.reason}", look.end.cause)
             if look.end is None and look.job is None and look.stop_reason is not None:
                 await self._end_unstarted(run, look.stop_reason)
                 raise Refusal(f"attempt {run.key} will not run: {look.stop_reason}")
             if look.end is None:
                 look = await self._started.jobs.find(run, look)
                 if look.job is None:
-                    look = await self._started.jobs.submit(assignment, self._submission(assignment, run), run, look)
+                    look = await self._submit(assignment, run, look)
             self._started.watcher.watch(run, look)
 
     async def stop(self, key: str, reason: str) -> None:
@@ -162,11 +166,20 @@ class SlurmBackend:
     def _run(self, key: str) -> JobRunFolder:
         return JobRunFolder(self._folder, key)
 
+    async def _submit(self, assignment: Assignment, run: JobRunFolder, look: JobRunStatus) -> JobRunStatus:
+        submission = self._submission(assignment, run)
+        try:
+            return await self._started.jobs.submit(assignment, submission, run, look)
+        except Refusal as refusal:
+            if refusal.cause is FailureCause.BACKEND:  # report its node as it is before the task is placed again
+                self._started.announcer.look_soon()
+            raise
+
     def _submission(self, assignment: Assignment, run: JobRunFolder) -> JobSubmission:
         """Raises Refusal if the node cannot run it."""
         there = self._known.get(assignment.node)
         if there is None:
-            raise Refusal(f"Slurm has no node {assignment.node!r} for this backend")
+            raise Refusal(f"Slurm has no node {assignment.node!r} for this backend", FailureCause.BACKEND)
         refuse_what_takes_too_long(assignment.spec, there, self._reservations, self._settings, time.time())
         return job_of(assignment, there, self._settings, run.path, self._names.alone(run.key))
 
@@ -194,6 +207,11 @@ class SlurmBackend:
         survey = Survey(self._settings, self.name, time.time(), nodes, partitions, reservations, self._places, held)
         self._known = await asyncio.to_thread(survey.describe)
         return self._known
+
+    def _is_lost(self, node: str) -> bool:
+        """As of the last look."""
+        there = self._known.get(node)
+        return there is None or there.is_lost
 
     def _prepare(self) -> list[tuple[JobRunFolder, JobRunStatus]]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

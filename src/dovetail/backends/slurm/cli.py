@@ -30,9 +30,9 @@ from dovetail.backends.slurm.driver import (
     SlurmJob,
     SlurmNode,
     SlurmReservation,
-    is_transient,
 )
 from dovetail.backends.slurm.naming import matching
+from dovetail.backends.slurm.reasons import is_transient
 from dovetail.backends.slurm.settings import SlurmSettings
 
 TIMEOUT_S = 30.0

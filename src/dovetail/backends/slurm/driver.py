@@ -153,21 +153,3 @@ class Driver(Protocol):
 
 #: Up to this many jobs or arrays are asked for one by one; for more, listing all jobs is cheaper for Slurm.
 FEW_JOBS = 8
-
-
-#: Errors of a submission that Slurm did not reject: it could not be reached, or is too busy.
-_TRANSIENT = (
-    "Unable to contact slurm controller",
-    "Socket timed out",
-    "Zero Bytes were transmitted",
-    "temporarily unable to accept job",
-    "Protocol authentication error",
-    "standby mode",
-    "Connection refused",
-    "configuration source",
-)
-
-
-def is_transient(words: str) -> bool:
-    """Whether a retry may help."""
-    return any(sign in words for sign in _TRANSIENT)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.gres import Counted, counted, extended_of, gpus_of
+from dovetail.backends.slurm.reasons import returns_by_itself
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import WHOLE
 from dovetail.model.network.topology_readers.slurm import read_slurm
@@ -38,7 +39,8 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Description:
     """One node. `slurm`: the name of the node or partition in Slurm. `silent`: why its state is unknown. `closed`: why
-    it takes no new work. `partition`: where its jobs are submitted. `max_minutes`: the time limit there."""
+    it takes no new work. `returns`: neither lasts, such as a reboot. `partition`: where its jobs are submitted.
+    `max_minutes`: the time limit there."""
 
     node: Node
     slurm: str
@@ -47,6 +49,12 @@ class Description:
     partition: str | None = None
     max_minutes: int | None = None
     used: Amounts | None = None
+    returns: bool = False
+
+    @property
+    def is_lost(self) -> bool:
+        """It takes no jobs, and somebody has to change that."""
+        return bool(self.silent or self.closed) and not self.returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,16 @@ class Survey:
             used_mib = max(0, said.memory_mib - said.free_memory_mib)
             used = {CPU: round(said.load * 1000), MEMORY: used_mib * _MIB}
         node = self._node(said.name, [said], labels)
-        return Description(node, said.name, _silent(said), closed, chosen.name, chosen.max_minutes, used)
+        return Description(
+            node,
+            said.name,
+            silent=_silent(said),
+            closed=closed,
+            partition=chosen.name,
+            max_minutes=chosen.max_minutes,
+            used=used,
+            returns=returns_by_itself(said),
+        )
 
     def _of_partition(self, said: PartitionRecord) -> Description:
         members = [one for one in self.nodes if said.name in one.partitions]

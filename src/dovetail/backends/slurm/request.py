@@ -60,7 +60,7 @@ def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, 
         node=there.slurm if here else None,
         partition=spec.labels.get(PARTITION, there.partition) if here else there.partition,
         gres=_gres(assignment, there),
-        time_limit_minutes=minutes_of(spec),
+        time_limit_minutes=_limit_minutes(assignment, there, settings),
         account=spec.labels.get(ACCOUNT, settings.account),
         qos=spec.labels.get(QOS, settings.qos),
         reservation=settings.reservation,
@@ -89,6 +89,15 @@ def minutes_of(spec: Workload) -> int | None:
     """Slurm counts in minutes; the script enforces the limit to the second."""
     run_for_s = spec.deadline.run_for
     return None if run_for_s is None else max(1, math.ceil(run_for_s / 60))
+
+
+def _limit_minutes(assignment: Assignment, there: Description, settings: SlurmSettings) -> int | None:
+    """With time for a member of a gang to wait for the others, as far as the partition allows that."""
+    minutes = minutes_of(assignment.spec)
+    if minutes is None or assignment.gang is None or settings.start_within_s is None:
+        return minutes
+    longer = minutes + math.ceil(settings.start_within_s / 60)
+    return longer if there.max_minutes is None else min(longer, max(minutes, there.max_minutes))
 
 
 def _gres(assignment: Assignment, there: Description) -> str | None:

@@ -29,9 +29,9 @@ from dovetail.backends.slurm.driver import (
     SlurmJob,
     SlurmNode,
     SlurmReservation,
-    is_transient,
 )
 from dovetail.backends.slurm.naming import matching
+from dovetail.backends.slurm.reasons import is_transient
 from dovetail.backends.slurm.rest_reading import read_accounted, read_job, read_node, read_partition, read_reservation
 from dovetail.backends.slurm.settings import SlurmSettings
 

@@ -12,7 +12,10 @@ from typing import Any
 
 from dovetail.backends.run_folder import RunFolder
 from dovetail.backends.slurm.driver import SlurmJob
+from dovetail.backends.slurm.gang_start import GangFolder, GangProgress
 from dovetail.backends.slurm.states import End, How, Result
+from dovetail.model.command import GangStart
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.resources import Amounts
 
 ORDER, STOP, CLAIM, RESULT, END = "order.json", "stop", "claim", "result", "end.json"
@@ -26,6 +29,7 @@ class JobOrder:
     asked: Amounts
     job: int | None = None
     element: int | None = None  # if the job is an array
+    gang: GangStart | None = None
 
     @property
     def slurm_job(self) -> SlurmJob | None:
@@ -37,7 +41,7 @@ class JobOrder:
 
 @dataclass(frozen=True, slots=True)
 class RunClaim:
-    """The job whose script started the command, and in which run. `job` None: the claim is not readable yet."""
+    """The job whose script starts the command, and in which run. `job` None: the claim is not readable yet."""
 
     job: SlurmJob | None = None
     restarts: int = 0
@@ -51,6 +55,17 @@ class JobRunStatus:
     claim: RunClaim | None = None
     result: Result | None = None
     end: End | None = None
+    gang: GangProgress | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Its command was started, or is about to be: a script that waits for its gang looks every second."""
+        return self.claim is not None and (self.gang is None or self.gang.started)
+
+    @property
+    def broken_start(self) -> str | None:
+        """Why it never begins: its gang does not."""
+        return None if self.gang is None else self.gang.broken
 
     @property
     def job(self) -> SlurmJob | None:
@@ -76,31 +91,49 @@ class JobRunFolder(RunFolder):
                 mark.touch()
                 mark.unlink()
         end, result = self._json(END), self._text(RESULT)
-        order = self._json(ORDER)
+        order = self._order()
         return JobRunStatus(
-            order=JobOrder(order["node"], order["asked"], order["job"], order.get("element")) if order else None,
+            order=order,
             stop_reason=self._text(STOP),
             claim=self._claim(),
             result=_result(result) if result else None,
-            end=End(**end) if end else None,
+            end=_end(end) if end else None,
+            gang=GangFolder(self.path.parent, order.gang).progress() if order and order.gang else None,
         )
 
     def order(self, order: JobOrder) -> None:
         self._write(ORDER, json.dumps(asdict(order)))
+        if order.gang is not None:
+            GangFolder(self.path.parent, order.gang).create()
 
     def stop(self, reason: str) -> None:
-        """It must not start, or must end. The first reason stays."""
+        """It must not start, or must end. The first reason stays. A gang that has not started will not."""
+        self._break_start(reason)
         if self._text(STOP) is None:
             self._write(STOP, reason)
 
     def end(self, end: End) -> None:
+        self._break_start(end.reason)
         self._write(END, json.dumps(asdict(end)))
+
+    def _break_start(self, why: str) -> None:
+        order = self._order()
+        if order is not None and order.gang is not None:
+            GangFolder(self.path.parent, order.gang).break_start(f"{self.task}: {why}")
 
     def ended_at(self) -> float | None:
         try:
             return (self.path / END).stat().st_mtime
         except OSError:
             return None
+
+    def _order(self) -> JobOrder | None:
+        order = self._json(ORDER)
+        if not order:
+            return None
+        gang = order.get("gang")
+        start = GangStart(gang["id"], gang["tasks"]) if gang else None
+        return JobOrder(order["node"], order["asked"], order["job"], order.get("element"), start)
 
     def _claim(self) -> RunClaim | None:
         by = self._text(f"{CLAIM}/by")
@@ -138,6 +171,10 @@ class JobRunFolder(RunFolder):
             beside.replace(self.path / name)
         finally:
             beside.unlink(missing_ok=True)
+
+
+def _end(said: dict[str, Any]) -> End:
+    return End(**said | {"cause": FailureCause(said.get("cause", FailureCause.UNKNOWN))})
 
 
 def _result(text: str) -> Result:

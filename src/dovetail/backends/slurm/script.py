@@ -14,6 +14,7 @@ import shlex
 from pathlib import Path
 
 from dovetail.backends.contract import ARRAY_INDEX, Assignment
+from dovetail.backends.slurm.gang_start import BROKEN, DECIDED, GO, GangFolder
 from dovetail.backends.slurm.naming import REPLICA, shared_key
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import NOT_TO_START_EXIT, TIME_LIMIT_EXIT, UNUSABLE_EXIT, How
@@ -44,7 +45,7 @@ finish() {{
     echo "$1 $2" > "$dovetail_run/.result" && "$dovetail_mv" "$dovetail_run/.result" "$dovetail_run/result"
     exit "$1"
 }}
-
+{hold}
 {exports}
 export HOME="${{HOME:-$(echo ~)}}"
 cd "$dovetail_run/work" && {enter} || finish {unusable} {ended}
@@ -96,6 +97,32 @@ case $? in
 esac
 """
 
+# Decided once, by the first (`gang_start`). A changed folder makes a network file system ask its server for the others.
+_HOLD = """
+# It starts together with others: wait until all are ready, or one is not to start.
+dovetail_gang={gang}
+dovetail_key=${{dovetail_run##*/}}
+decide() {{ ln -s -n "$1" "$dovetail_gang/{decided}"; }}
+trap 'decide "{broken}$dovetail_key was ended in Slurm"' TERM
+echo > "$dovetail_gang/$dovetail_key"
+until [ -L "$dovetail_gang/{decided}" ]; do
+    mkdir "$dovetail_gang/.look-$dovetail_key" && rmdir "$dovetail_gang/.look-$dovetail_key"
+    set -- "$dovetail_gang"/[0-9]*
+    if [ -e "$dovetail_run/stop" ]; then
+        decide "{broken}$dovetail_key was stopped"
+    elif [ $# -ge {tasks} ]; then
+        decide {go}
+    elif {overdue}; then
+        decide "{broken}only $# of {tasks} tasks were ready within {hold_s} s"
+    else
+        sleep {pause_s}
+    fi
+done 2> /dev/null
+trap : TERM
+[ "$(readlink "$dovetail_gang/{decided}")" = {go} ] || finish {not_to_start} {stopped}
+[ -e "$dovetail_run/stop" ] && finish {not_to_start} {stopped}
+SECONDS=0
+"""
 
 # Whole seconds, like $SECONDS.
 _SHORTEN = "(( (left = {run_for_s} - SECONDS) < {notice_s} )) && pause=$(( left > 0 ? left : 0 )).1"
@@ -113,6 +140,7 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
         run=_run_folder(assignment, run, in_array),
         unusable=UNUSABLE_EXIT,
         not_to_start=NOT_TO_START_EXIT,
+        hold=_hold(assignment, settings, run),
         exports="\n".join(_exports(assignment, settings, in_array)),
         enter=_enter(spec.run),
         command=" ".join(map(quoted, spec.run.command)),
@@ -124,6 +152,25 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
         ended=How.ENDED,
         stopped=How.STOPPED,
         timeout=How.TIMEOUT,
+    )
+
+
+def _hold(assignment: Assignment, settings: SlurmSettings, run: Path) -> str:
+    """The part of a script that waits for the other members of the gang; empty for a task that starts by itself."""
+    gang, hold_s = assignment.gang, settings.start_within_s
+    if gang is None:
+        return ""
+    return _HOLD.format(
+        gang=quoted(str(GangFolder(run.parent, gang).path)),
+        tasks=gang.tasks,
+        overdue="false" if hold_s is None else f"(( SECONDS >= {math.ceil(hold_s)} ))",
+        hold_s="any" if hold_s is None else math.ceil(hold_s),
+        pause_s=f"{min(1.0, settings.notice_s):g}",
+        decided=DECIDED,
+        go=GO,
+        broken=BROKEN,
+        not_to_start=NOT_TO_START_EXIT,
+        stopped=How.STOPPED,
     )
 
 

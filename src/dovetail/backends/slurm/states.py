@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from dovetail.backends.slurm.driver import JobRecord
+from dovetail.model.failure_cause import FailureCause
 
 TIME_LIMIT_EXIT, UNUSABLE_EXIT, KILLED_EXIT = 124, 126, 137  # as timeout(1) and shells use them
 FIRST_SIGNAL_STATUS = 128
@@ -33,12 +34,6 @@ _STATES = {
 }
 PROGRESS_OF_STATE = {state: progress for progress, states in _STATES.items() for state in states.split()}
 
-#: Reasons of a pending job that will not start until someone changes something.
-HOPELESS = (
-    *("PartitionConfig", "PartitionTimeLimit", "PartitionNodeLimit", "PartitionInactive", "PartitionDown"),
-    *("BadConstraints", "InvalidAccount", "InvalidQOS", "ReqNodeNotAvail", "ReservationDeleted"),
-    *("AccountNotAllowed", "QOSNotAllowed"),
-)
 #: Reasons of a job that waits for other jobs, and of one that waits for ever because one of those failed.
 DEPENDENCY, NEVER_SATISFIED = "Dependency", "DependencyNeverSatisfied"
 
@@ -46,10 +41,6 @@ DEPENDENCY, NEVER_SATISFIED = "Dependency", "DependencyNeverSatisfied"
 def progress_of(job: JobRecord) -> JobProgress:
     """An unknown state counts as not ended."""
     return PROGRESS_OF_STATE.get(job.state, JobProgress.RUNNING)
-
-
-def is_hopeless(job: JobRecord) -> bool:
-    return progress_of(job) is JobProgress.WAITING and job.reason.startswith(HOPELESS)
 
 
 def waits_for_dependency(job: JobRecord) -> bool:
@@ -81,11 +72,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """`refused`: it has not run, and never will."""
+    """`refused`: it has not run, and never will. `taken_back`: Slurm did not start it, and the task is placed again.
+    `cause`: whose fault that is, or that of a failure."""
 
     exit_code: int | None
     reason: str
     refused: bool = False
+    taken_back: bool = False
+    cause: FailureCause = FailureCause.UNKNOWN
 
 
 def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> End:
@@ -100,12 +94,16 @@ def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> E
     return End(result.exit_code, f"{before}exited with status {result.exit_code}")
 
 
-def taken_back(job: JobRecord, node: str, waited_s: float) -> End:
+def taken_back(job: JobRecord, node: str, waited_s: float, cause: FailureCause) -> End:
     """The end of a job that was cancelled before it started: the task is placed elsewhere, if that can help."""
     if never_starts(job):
         words = "a job that it depends on did not end as it should"
-        return End(UNUSABLE_EXIT, f"{in_words(job)}: it could not be started: {words}")
-    return End(None, f"Slurm did not start it on {node} in {waited_s:.0f} s: {in_words(job)}", refused=True)
+        return End(UNUSABLE_EXIT, f"{in_words(job)}: it could not be started: {words}", cause=FailureCause.WORKLOAD)
+    return not_started(f"Slurm did not start it on {node} in {waited_s:.0f} s: {in_words(job)}", cause)
+
+
+def not_started(reason: str, cause: FailureCause) -> End:
+    return End(None, reason, refused=True, taken_back=True, cause=cause)
 
 
 def _when(job: JobRecord) -> str:

@@ -16,12 +16,14 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dovetail.backends.contract import Report
 from dovetail.backends.slurm.driver import Driver, JobRecord, SlurmFault, SlurmJob
 from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus
+from dovetail.backends.slurm.reasons import CAUSES, StartOutlook, blamed, outlook_of
+from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus, RunClaim
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.backends.slurm.states import (
     End,
@@ -29,11 +31,13 @@ from dovetail.backends.slurm.states import (
     end_of_job,
     end_of_result,
     in_words,
+    not_started,
     progress_of,
     taken_back,
 )
 from dovetail.backends.slurm.watched import WatchedJob
-from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, TaskFinished, TaskStarted, TaskWaiting
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.resources import Amounts
 
 _log = logging.getLogger(__name__)
@@ -52,8 +56,17 @@ class _Asked(NamedTuple):
 
 
 class JobWatcher:
-    def __init__(self, driver: Driver, report: Report, names: JobNames, settings: SlurmSettings) -> None:
-        self._driver, self._report, self._names = driver, report, names
+    """`is_lost`: whether a node takes no jobs and does not return by itself."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        report: Report,
+        names: JobNames,
+        settings: SlurmSettings,
+        is_lost: Callable[[str], bool],
+    ) -> None:
+        self._driver, self._report, self._names, self._is_lost = driver, report, names, is_lost
         self._interval_s = settings.jobs_interval_s
         self._fence_s = 2 * settings.notice_s + settings.grace_s
         # How long a job may be pending on its node; None: no limit.
@@ -69,7 +82,8 @@ class JobWatcher:
             watched = self._watched[run.key] = WatchedJob(run, None, "", {})
         if order is not None:
             watched.job, watched.node, watched.asked = order.slurm_job, order.node, order.asked
-        watched.start_reported, watched.fresh = False, True
+            watched.in_gang = order.gang is not None
+        watched.start_reported, watched.fresh, watched.reported_wait = False, True, ""
         self._wake.set()
 
     def held(self) -> dict[str, Amounts]:
@@ -107,7 +121,7 @@ class JobWatcher:
         """Slurm is asked before the folders are read, so that they show what a job wrote before it ended."""
         asked = await self._ask_about(list(self._watched.values()))
         now_s = time.monotonic()
-        due = [one for one in asked if not one.watched.is_quiet(one.record, now_s, self._patience_s)]
+        due = [one for one in asked if not self._is_quiet(one, now_s)]
         for one in due:
             one.watched.fresh = False
         looks = await asyncio.to_thread(lambda: [one.watched.run.look(certain=one.is_over) for one in due])
@@ -123,6 +137,14 @@ class JobWatcher:
             except Exception:  # an error with one attempt must not delay the others
                 _log.exception("attempt %s: nothing could be reported; will try again", watched.run.key)
                 watched.fresh = True
+
+    def _is_quiet(self, asked: _Asked, now_s: float) -> bool:
+        watched, record = asked.watched, asked.record
+        outlook = StartOutlook.WAIT if record is None else self._outlook(watched, record)
+        return watched.is_quiet(record, outlook, now_s, self._patience_s)
+
+    def _outlook(self, watched: WatchedJob, record: JobRecord) -> StartOutlook:
+        return outlook_of(record, node_is_lost=self._is_lost(watched.node))
 
     async def _ask_about(self, all_of_them: list[WatchedJob]) -> list[_Asked]:
         """A controller that lost its state reuses ids: a record with another name belongs to another job."""
@@ -144,16 +166,25 @@ class JobWatcher:
             return
         if watched.job is None:  # its bind is in progress, or its outcome is unknown and the caller repeats it
             return
-        progress = None if record is None else progress_of(record)
         if watched.fence is not None:
             await self._continue_fencing(watched, look)
         elif look.claim is not None and look.claim.job is None and look.result is None and watched.may_be_writing():
             return
         elif look.claim is not None and look.claim.job is not None and look.claim.job != watched.job:
             await self._follow(watched, look, record, look.claim.job)
+        elif look.broken_start is not None:
+            await self._leave_gang(watched, look, record, look.broken_start)
+        elif look.claim is not None and not look.has_begun and _is_lost(record, look.claim):
+            await self._break_gang(watched, record)
         elif record is None:
             await self._forgotten(watched, look)
-        elif look.claim is not None and record.restarts > look.claim.restarts and progress is not JobProgress.OVER:
+        else:
+            await self._decide_by_record(watched, look, record)
+
+    async def _decide_by_record(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord) -> None:
+        assert watched.job is not None
+        progress = progress_of(record)
+        if look.claim is not None and record.restarts > look.claim.restarts and progress is not JobProgress.OVER:
             await self._driver.cancel(watched.job)
             again = f"Slurm began the job anew ({in_words(record)}, restart {record.restarts})"
             await self._fence(watched, look, f"lost: {again}")
@@ -161,6 +192,8 @@ class JobWatcher:
             await self._fence(watched, look, f"{in_words(record)}: lost with node {look.claim.node or watched.node}")
         elif progress in (JobProgress.OVER, JobProgress.LOST):
             await self._over(watched, look, record)
+        elif progress is JobProgress.RUNNING and look.claim is not None and not look.has_begun:
+            await self._hold(watched, look)
         elif progress is JobProgress.RUNNING and look.claim is not None:
             watched.restarts = look.claim.restarts
             await self._report_started(watched)
@@ -189,17 +222,24 @@ class JobWatcher:
         elif watched.taken_back is not None:  # an array element that never started leaves no record
             await self._end(watched, look, watched.taken_back)
         else:
-            why = f"stopped before it started: {look.stop_reason}" if look.stop_reason is not None else "lost"
+            words = f"Slurm has no job {watched.job}, and nothing was started"
+            before, stopped = "stopped before it started", look.stop_reason
             await asyncio.to_thread(watched.run.stop, "Slurm had forgotten its job")
-            await self._end(watched, look, End(None, f"{why}: Slurm has no job {watched.job}, and nothing was started"))
+            if stopped is not None:
+                await self._end(watched, look, End(None, f"{before}: {stopped}: {words}"))
+            else:  # a controller that is killed forgets what was submitted in its last seconds
+                await self._end(watched, look, not_started(f"lost: {words}", FailureCause.BACKEND))
 
     async def _wait(self, watched: WatchedJob, record: JobRecord) -> None:
         assert watched.job is not None
         if watched.taken_back is None:
-            now_s = time.monotonic()
-            if not watched.gives_up(record, now_s, self._patience_s):
+            now_s, outlook = time.monotonic(), self._outlook(watched, record)
+            if not watched.gives_up(record, outlook, now_s, self._patience_s):
+                why = watched.wait_to_report(record, now_s)
+                if why:
+                    await self._report_waiting(watched, f"in Slurm on {watched.node}: {why}", why)
                 return
-            watched.taken_back = taken_back(record, watched.node, watched.waited_s(now_s))
+            watched.taken_back = taken_back(record, watched.node, watched.waited_s(now_s), CAUSES[outlook])
             await asyncio.to_thread(watched.run.stop, watched.taken_back.reason)
         await self._driver.cancel(watched.job)
 
@@ -216,6 +256,37 @@ class JobWatcher:
             if watched.taken_back is not None and record.state == "CANCELLED":
                 end = watched.taken_back
         await self._end(watched, look, end)
+
+    # --- gangs ---------------------------------------------------------------------------------------------------
+
+    async def _hold(self, watched: WatchedJob, look: JobRunStatus) -> None:
+        """Its script waits for the others."""
+        assert look.gang is not None
+        why = look.gang.in_words()
+        if watched.is_held_long(time.monotonic()) and why != watched.reported_wait:
+            await self._report_waiting(watched, f"on {watched.node} for its gang: {why}", why)
+
+    async def _break_gang(self, watched: WatchedJob, record: JobRecord | None) -> None:
+        """Its node failed, or Slurm restarted or has forgotten its job, before its gang began. The next look sees
+        whether the gang is broken, or began at the same moment."""
+        said = "Slurm has forgotten its job" if record is None else in_words(record)
+        why = f"lost on {watched.node} before it began: {said}"
+        watched.taken_back = not_started(why, FailureCause.BACKEND)
+        await asyncio.to_thread(watched.run.stop, why)
+        watched.fresh = True
+        self._wake.set()
+
+    async def _leave_gang(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord | None, broken: str) -> None:
+        """Its gang will not begin, and so its script never does, wherever it is: there is nothing to fence."""
+        assert watched.job is not None
+        if watched.taken_back is None and look.stop_reason is None:
+            watched.taken_back = not_started(f"its gang did not start: {broken}", FailureCause.BACKEND)
+            await asyncio.to_thread(watched.run.stop, watched.taken_back.reason)
+        if record is not None and progress_of(record) in (JobProgress.WAITING, JobProgress.RUNNING):
+            await self._driver.cancel(watched.job)
+        else:
+            stopped = End(None, f"stopped before it started: {look.stop_reason}")
+            await self._end(watched, look, watched.taken_back or stopped)
 
     # --- fencing -------------------------------------------------------------------------------------------------
 
@@ -235,7 +306,7 @@ class JobWatcher:
     # --- reports -------------------------------------------------------------------------------------------------
 
     async def _end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
-        watched.holds = False
+        watched.holds, end = False, blamed(end)
         await asyncio.to_thread(watched.run.end, end)
         await self._report_end(watched, look, end)
 
@@ -244,13 +315,23 @@ class JobWatcher:
             await self._report(TaskStarted(watched.run.task, watched.run.key))
             watched.start_reported = True
 
+    async def _report_waiting(self, watched: WatchedJob, words: str, why: str) -> None:
+        limit = "" if self._patience_s is None else f"; placed again if that takes {self._patience_s:.0f} s"
+        await self._report(TaskWaiting(watched.run.task, watched.run.key, f"waits {words}{limit}"))
+        watched.reported_wait = why
+
     async def _report_end(self, watched: WatchedJob, look: JobRunStatus, end: End) -> None:
-        if look.claim is not None:
+        if look.has_begun:
             await self._report_started(watched)
         task, key = watched.run.task, watched.run.key
-        if watched.taken_back is not None and end.refused:
-            await self._report(BindFailed(task, key, end.reason))
+        if end.taken_back:
+            await self._report(BindFailed(task, key, end.reason, end.cause))
         else:
-            await self._report(TaskFinished(task, key, end.exit_code, end.reason))
+            await self._report(TaskFinished(task, key, end.exit_code, end.reason, end.cause))
         if self._watched.get(watched.run.key) is watched:
             del self._watched[watched.run.key]
+
+
+def _is_lost(record: JobRecord | None, claim: RunClaim) -> bool:
+    """Whether what the claim belongs to may be gone."""
+    return record is None or record.restarts > claim.restarts or progress_of(record) is JobProgress.LOST

@@ -196,7 +196,8 @@ class Executor:
     async def _bind(self, command: Bind, spec: Workload | None) -> list[Event]:
         assert spec is not None
         try:
-            await self.backend.bind(Assignment(command.key, command.task, command.node, spec, command.devices))
+            asked = Assignment(command.key, command.task, command.node, spec, command.devices, command.gang)
+            await self.backend.bind(asked)
         except Refusal as refusal:
             return [BindFailed(command.task, command.key, self.cleaned(str(refusal)), refusal.cause)]
         return [TaskBound(command.task, command.key)]

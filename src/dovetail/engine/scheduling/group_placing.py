@@ -15,7 +15,7 @@ from dovetail.engine.gangs.requests import record_refusal, unpromised_request
 from dovetail.engine.lifecycle.task_lifecycle import give_nodes_back
 from dovetail.engine.preemption.displacing import displace
 from dovetail.engine.preemption.preempting import may_displace
-from dovetail.engine.scheduling.placement_committer import PlacementCommitter
+from dovetail.engine.scheduling.placement_committer import GangStarts, PlacementCommitter
 from dovetail.engine.scheduling.reordering import short_work_refusal
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import GroupPart, Work
@@ -109,18 +109,20 @@ def _place_relaxed(state: EngineState, parts: list[GroupPart], now: float, comma
 
 def _commit(state: EngineState, asked: list[GroupTrial], tried: Tried, now: float, commands: list[Command]) -> int:
     """Place what was tried. Returns how many tasks that were."""
-    estimate = estimate_for(state, [choice.row for choice in chain(*tried.choices) if choice.row is not None])
+    rows = [choice.row for choice in chain(*tried.choices) if choice.row is not None]
+    estimate = estimate_for(state, rows)
     if estimate is not None:
         add_notes(chain(*tried.choices), (str(estimate),))
+    group = state.work[asked[0].subject.id].group
+    starts = None if group is None else GangStarts(state, rows)
     made = 0
     for attempt, choices in zip(asked, tried.choices, strict=True):
         work = state.work[attempt.subject.id]
         request = unpromised_request(state, work, attempt.subject.shape)
-        committer = PlacementCommitter(state, work, request, now, commands)
+        committer = PlacementCommitter(state, work, request, now, commands, starts)
         for choice in choices:
             committer.take(choice)
         made += committer.close()
-    group = state.work[asked[0].subject.id].group
     if group is not None:
         group.seeks_replacements = False
         for work in group.members.values():  # the others may follow one by one

@@ -3,12 +3,14 @@
 What is the same for all tasks of the workload is computed once, and usage is charged in one sum.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from heapq import heappop
 
 from dovetail.cluster.horizon import NEVER
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
-from dovetail.model.command import Bind, Command, attempt_key
+from dovetail.model.command import Bind, Command, GangStart, attempt_key
 from dovetail.model.device import describe_slots
 from dovetail.model.record import Decision
 from dovetail.model.task import TaskId, TaskState
@@ -16,11 +18,38 @@ from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.pipeline import Choice
 
 
+class GangStarts:
+    """The tasks of a gang that are placed together: those on the same backend start together."""
+
+    def __init__(self, state: EngineState, rows: Iterable[int]) -> None:
+        cluster = state.cluster
+        self._tasks = Counter(cluster.backend_names[cluster.backends[row]] for row in rows)
+        self._starts: dict[str, GangStart] = {}
+
+    def start_of(self, backend: str, key: str) -> GangStart | None:
+        """None for one that is alone there."""
+        if self._tasks[backend] == 1:
+            return None
+        start = self._starts.get(backend)
+        if start is None:
+            start = self._starts[backend] = GangStart(key, self._tasks[backend])
+        return start
+
+
 class PlacementCommitter:
     """`take` each choice in turn, then `close`."""
 
-    def __init__(self, state: EngineState, work: Work, request: Request, now: float, commands: list[Command]) -> None:
+    def __init__(
+        self,
+        state: EngineState,
+        work: Work,
+        request: Request,
+        now: float,
+        commands: list[Command],
+        starts: "GangStarts | None" = None,
+    ) -> None:
         self.made = 0
+        self._starts = starts
         self._state = state
         self._work = work
         self._request = request
@@ -61,7 +90,9 @@ class PlacementCommitter:
         work.move(live, TaskState.PLACED, "placed", f"placed on {node}")
         state.changes.decisions.append(Decision(task, live.attempt, now, node, explanation))
         state.changes.touch_task(task)
-        self._commands.append(Bind(task, node, backend, attempt_key(task, live.attempt), slots))
+        key = attempt_key(task, live.attempt)
+        gang = None if self._starts is None else self._starts.start_of(backend, key)
+        self._commands.append(Bind(task, node, backend, key, slots, gang))
         self.made += 1
 
     def close(self) -> int:

@@ -197,7 +197,7 @@ def test_somebody_elses_array_is_not_taken_for_ours(slurm_server: SlurmServer, t
                 order = {"node": "n1", "asked": {}, "job": theirs, "element": 2}
                 (run / "order.json").write_text(json.dumps(order))
                 await rig.backend.reconcile([work])
-                assert "nothing was started" in (await rig.finished(work.key)).reason
+                assert "nothing was started" in (await rig.reports.until(BindFailed, work.key)).reason
             assert slurm_server.call("squeue", "--noheader", "--array", f"--jobs={theirs}").count(f"{theirs}_") == 4
         finally:
             slurm_server.call("scancel", str(theirs))

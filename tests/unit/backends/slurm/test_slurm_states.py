@@ -10,10 +10,18 @@ from pathlib import Path
 import pytest
 
 from dovetail.backends.slurm import rest_reading
-from dovetail.backends.slurm.driver import JobRecord
+from dovetail.backends.slurm.driver import JobRecord, SlurmNode
+from dovetail.backends.slurm.reasons import (
+    PENDING_REASONS,
+    SUBMISSION_ERRORS,
+    StartOutlook,
+    blamed,
+    is_transient,
+    outlook_of,
+    returns_by_itself,
+)
 from dovetail.backends.slurm.states import (
     DEPENDENCY,
-    HOPELESS,
     NEVER_SATISFIED,
     NOT_TO_START_EXIT,
     PROGRESS_OF_STATE,
@@ -22,12 +30,12 @@ from dovetail.backends.slurm.states import (
     JobProgress,
     Result,
     end_of_job,
-    is_hopeless,
     never_starts,
     progress_of,
     taken_back,
     waits_for_dependency,
 )
+from dovetail.model.failure_cause import FailureCause
 
 BASE_STATES = range(256)
 COMPLETED = 3  # among the base states
@@ -108,22 +116,61 @@ def test_what_is_on_its_way_has_not_ended() -> None:
 
 
 def test_waiting_for_room_is_not_hopeless_and_waiting_for_an_administrator_is() -> None:
-    assert not is_hopeless(job("PENDING", "Resources"))
-    assert not is_hopeless(job("PENDING", "Priority"))
-    assert not is_hopeless(job("RUNNING", "PartitionConfig"))
-    assert is_hopeless(job("PENDING", "PartitionTimeLimit"))
-    assert is_hopeless(job("PENDING", "ReqNodeNotAvail, UnavailableNodes:n2"))
+    for said, outlook in (
+        (job("PENDING", "Resources"), StartOutlook.WAIT),
+        (job("PENDING", "Priority"), StartOutlook.WAIT),
+        (job("RUNNING", "PartitionConfig"), StartOutlook.WAIT),
+        (job("PENDING", "PartitionTimeLimit"), StartOutlook.NEVER),
+        (job("PENDING", "PartitionDown"), StartOutlook.ELSEWHERE),
+        (job("PENDING", "ReqNodeNotAvail, UnavailableNodes:n2"), StartOutlook.ELSEWHERE),
+    ):
+        assert outlook_of(said, node_is_lost=True) is outlook, said
+
+
+def test_a_node_that_comes_back_by_itself_is_waited_for() -> None:
+    said = job("PENDING", "ReqNodeNotAvail, UnavailableNodes:n2")
+    assert outlook_of(said, node_is_lost=False) is StartOutlook.WAIT
+    for state, flags, returns in (
+        ("UNKNOWN", (), True),
+        ("IDLE", ("NOT_RESPONDING",), True),
+        ("IDLE", ("POWERING_UP",), True),
+        ("IDLE", ("DRAIN", "REBOOT_ISSUED"), True),
+        ("DOWN", ("NOT_RESPONDING",), False),
+        ("IDLE", ("DRAIN",), False),
+        ("IDLE", ("DRAIN", "NOT_RESPONDING"), False),
+        ("IDLE", (), False),
+    ):
+        assert returns_by_itself(SlurmNode("n2", state, frozenset(flags))) is returns, (state, flags)
+
+
+def test_what_a_command_does_is_blamed_on_its_workload_and_a_folder_on_its_node() -> None:
+    missing = blamed(End(127, "FAILED (NonZeroExitCode): exited with status 127"))
+    assert (missing.cause, "correct run.command" in missing.reason) == (FailureCause.WORKLOAD, True)
+    assert blamed(missing) == missing
+    unusable = end(job("FAILED", "", 126), claimed=False)
+    assert blamed(unusable).cause is FailureCause.NODE
+    for other in (End(3, "exited with status 3"), End(0, "exited with status 0"), End(None, "lost")):
+        assert blamed(other) == other
+
+
+def test_limits_of_slurm_pass_and_what_a_job_asks_for_wrongly_does_not() -> None:
+    limit = "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+    assert SUBMISSION_ERRORS.cause(limit) is FailureCause.BACKEND
+    assert SUBMISSION_ERRORS.cause("Invalid account or account/partition combination") is FailureCause.WORKLOAD
+    assert SUBMISSION_ERRORS.cause("Requested node configuration is not available") is FailureCause.WORKLOAD
+    assert is_transient("sbatch: error: Batch job submission failed: Protocol authentication error")
+    assert not is_transient(limit)
 
 
 def test_a_job_that_waits_for_others_is_not_hopeless_until_they_have_failed() -> None:
     waiting, vain = job("PENDING", "Dependency"), job("PENDING", "DependencyNeverSatisfied")
     assert waits_for_dependency(waiting)
     assert not never_starts(waiting)
-    assert not is_hopeless(waiting)
+    assert outlook_of(waiting, node_is_lost=False) is StartOutlook.WAIT
     assert never_starts(vain)
     assert not waits_for_dependency(job("RUNNING", "Dependency"))
-    assert taken_back(vain, "n1", 5).exit_code == 126
-    assert taken_back(job("PENDING", "Resources"), "n1", 5).refused
+    assert taken_back(vain, "n1", 5, FailureCause.BACKEND).exit_code == 126
+    assert taken_back(job("PENDING", "Resources"), "n1", 5, FailureCause.BACKEND).refused
 
 
 # --- Slurm's own lists --------------------------------------------------------------------------------------------
@@ -167,4 +214,4 @@ def test_every_flag_that_newer_versions_list_beside_a_state_leaves_it_what_it_is
 
 def test_reasons_that_are_acted_upon_are_reasons_of_slurms(word: Callable[[str, int], str]) -> None:
     reasons = {word("slurm_job_reason_string", number) for number in REASONS}
-    assert {*HOPELESS, DEPENDENCY, NEVER_SATISFIED} <= reasons
+    assert {*PENDING_REASONS, DEPENDENCY, NEVER_SATISFIED} <= reasons

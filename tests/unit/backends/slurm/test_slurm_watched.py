@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from dovetail.backends.slurm.driver import JobRecord, SlurmJob
+from dovetail.backends.slurm.reasons import StartOutlook
 from dovetail.backends.slurm.run_folder import JobRunFolder
-from dovetail.backends.slurm.watched import HOPELESS_FOR_S, LOOKS_UNTIL_READABLE, WatchedJob
+from dovetail.backends.slurm.watched import HOPELESS_FOR_S, LOOKS_UNTIL_READABLE, WAIT_WORTH_REPORTING_S, WatchedJob
 
 NOW_S, PATIENCE_S = 1000.0, 60.0
 
@@ -22,45 +23,56 @@ def job(state: str, reason: str = "", restarts: int = 0) -> JobRecord:
 
 def test_a_job_is_waited_for_as_long_as_the_patience_lasts(watched: WatchedJob) -> None:
     waiting = job("PENDING", "Resources")
-    assert not watched.gives_up(waiting, NOW_S, PATIENCE_S)
-    assert not watched.gives_up(waiting, NOW_S + PATIENCE_S - 1, PATIENCE_S)
-    assert watched.gives_up(waiting, NOW_S + PATIENCE_S, PATIENCE_S)
+    assert not watched.gives_up(waiting, StartOutlook.WAIT, NOW_S, PATIENCE_S)
+    assert not watched.gives_up(waiting, StartOutlook.WAIT, NOW_S + PATIENCE_S - 1, PATIENCE_S)
+    assert watched.gives_up(waiting, StartOutlook.WAIT, NOW_S + PATIENCE_S, PATIENCE_S)
     assert watched.waited_s(NOW_S + PATIENCE_S) == PATIENCE_S
-    assert not watched.gives_up(waiting, NOW_S + PATIENCE_S, None)
+    assert not watched.gives_up(waiting, StartOutlook.WAIT, NOW_S + PATIENCE_S, None)
 
 
 def test_waiting_for_other_jobs_does_not_count(watched: WatchedJob) -> None:
-    assert not watched.gives_up(job("PENDING", "Dependency"), NOW_S, PATIENCE_S)
-    assert not watched.gives_up(job("PENDING", "Dependency"), NOW_S + 10 * PATIENCE_S, PATIENCE_S)
+    assert not watched.gives_up(job("PENDING", "Dependency"), StartOutlook.WAIT, NOW_S, PATIENCE_S)
+    assert not watched.gives_up(job("PENDING", "Dependency"), StartOutlook.WAIT, NOW_S + 10 * PATIENCE_S, PATIENCE_S)
     after_s = NOW_S + 11 * PATIENCE_S - 1
-    assert not watched.gives_up(job("PENDING", "Resources"), after_s, PATIENCE_S)
-    assert watched.gives_up(job("PENDING", "Resources"), after_s + 1, PATIENCE_S)
+    assert not watched.gives_up(job("PENDING", "Resources"), StartOutlook.WAIT, after_s, PATIENCE_S)
+    assert watched.gives_up(job("PENDING", "Resources"), StartOutlook.WAIT, after_s + 1, PATIENCE_S)
 
 
 def test_a_job_that_depends_on_one_that_failed_is_given_up_at_once(watched: WatchedJob) -> None:
-    assert watched.gives_up(job("PENDING", "DependencyNeverSatisfied"), NOW_S, None)
+    assert watched.gives_up(job("PENDING", "DependencyNeverSatisfied"), StartOutlook.WAIT, NOW_S, None)
 
 
 def test_a_hopeless_job_is_given_up_when_it_has_been_hopeless_all_the_time(watched: WatchedJob) -> None:
     hopeless = job("PENDING", "PartitionDown")
-    assert not watched.gives_up(hopeless, NOW_S, None)
-    assert not watched.gives_up(job("PENDING", "Resources"), NOW_S + HOPELESS_FOR_S, None)
+    assert not watched.gives_up(hopeless, StartOutlook.ELSEWHERE, NOW_S, None)
+    assert not watched.gives_up(job("PENDING", "Resources"), StartOutlook.WAIT, NOW_S + HOPELESS_FOR_S, None)
     again_s = NOW_S + HOPELESS_FOR_S + 1
-    assert not watched.gives_up(hopeless, again_s, None)
-    assert watched.gives_up(hopeless, again_s + HOPELESS_FOR_S, None)
+    assert not watched.gives_up(hopeless, StartOutlook.ELSEWHERE, again_s, None)
+    assert watched.gives_up(hopeless, StartOutlook.ELSEWHERE, again_s + HOPELESS_FOR_S, None)
+
+
+def test_a_wait_that_lasts_is_reported_once_for_each_reason(watched: WatchedJob) -> None:
+    full, busy = job("PENDING", "Resources"), job("PENDING", "Priority")
+    watched.gives_up(full, StartOutlook.WAIT, NOW_S, PATIENCE_S)
+    assert not watched.wait_to_report(full, NOW_S)
+    lasting_s = NOW_S + WAIT_WORTH_REPORTING_S
+    assert watched.wait_to_report(full, lasting_s) == "PENDING (Resources)"
+    watched.reported_wait = "PENDING (Resources)"
+    assert not watched.wait_to_report(full, lasting_s)
+    assert watched.wait_to_report(busy, lasting_s) == "PENDING (Priority)"
 
 
 def test_only_what_goes_on_as_it_did_is_quiet(watched: WatchedJob) -> None:
     running, waiting = job("RUNNING"), job("PENDING", "Resources")
 
     def is_quiet(record: JobRecord | None, at_s: float = NOW_S) -> bool:
-        return watched.is_quiet(record, at_s, PATIENCE_S)
+        return watched.is_quiet(record, StartOutlook.WAIT, at_s, PATIENCE_S)
 
     assert not is_quiet(running)  # it is fresh
     watched.fresh = False
     assert not is_quiet(running)  # nobody was told that it runs
     assert not is_quiet(waiting)  # it was not seen to wait
-    watched.gives_up(waiting, NOW_S, PATIENCE_S)
+    watched.gives_up(waiting, StartOutlook.WAIT, NOW_S, PATIENCE_S)
     assert is_quiet(waiting)
     assert not is_quiet(waiting, NOW_S + PATIENCE_S)
     watched.start_reported = True
