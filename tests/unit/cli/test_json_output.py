@@ -24,7 +24,7 @@ from dovetail.cli.main import app
 from dovetail.client import Client
 from dovetail.client.exchange import ServerAnswer
 from dovetail.client.transport import Transport
-from dovetail.responses.backends import BackendDetail, BackendRow
+from dovetail.responses.backends import AddedBackend, BackendDetail, BackendRow
 from dovetail.responses.combined import (
     ClusterOverview,
     FinishedWorkloads,
@@ -95,7 +95,7 @@ PRINTED: dict[str, Any] = {
     "distance get node-1 node-2": DistanceBetween,
     "backend list": list[BackendRow],
     "backend show sim": BackendDetail,
-    "backend add lab -f {files}/lab.json --replace": BackendDetail,
+    "backend add lab -f {files}/lab.json --replace": AddedBackend,
     "backend history lab": list[HistoryRow],
     "reserve list": list[ReservationRow],
     "reserve show 1": ReservationRow,
