@@ -1,10 +1,12 @@
 """Preemption in the engine: who may displace whom, what the victims are told, and who gets the room."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 from tests.unit.engine.scene import Scene
 
+from dovetail.model.event import NodeCordoned
 from dovetail.model.workloads.workload import Priority
 
 #: Critical may displace all others, high and medium what is below them, low and batch nobody.
@@ -169,3 +171,32 @@ def test_a_whole_gang_makes_room_for_itself_at_once() -> None:
     assert first not in others
     scene.stopped()
     assert sorted(scene.tick()) == ["gang.0", "gang.1"]
+
+
+@pytest.mark.parametrize("gang", [{}, {"gang": {"min": 2}, "replicas": 2}], ids=["alone", "gang"])
+@pytest.mark.parametrize("others", [{"disruption": {"allowed": False}}, {"priority": "critical"}])
+def test_what_it_may_not_displace_ends_and_it_displaces_the_rest(gang: dict[str, Any], others: dict[str, Any]) -> None:
+    scene = Scene()
+    scene.join("n1", cpu=4)
+    scene.join("n2", cpu=4)
+    scene.run("steady", cpu=1, replicas=2, **others)
+    scene.run("bulk", cpu=2, replicas=2, priority="low")
+    scene.submit("urgent", cpu=4, priority="high", **gang)
+    scene.tick()
+    assert scene.stopping() == []
+    scene.end_all("steady")
+    scene.tick(1)
+    assert scene.stopping() == (["bulk.0", "bulk.1"] if gang else ["bulk.0"])
+
+
+def test_a_node_that_comes_back_is_cleared_for_urgent_work() -> None:
+    scene = Scene()
+    scene.join("n1", cpu=4)
+    scene.run("bulk", cpu=2, priority="low")
+    scene.hear(NodeCordoned("n1", True, "repair"))
+    scene.submit("urgent", cpu=4, priority="high")
+    scene.tick()
+    assert scene.stopping() == []
+    scene.hear(NodeCordoned("n1", False, ""))
+    scene.tick()
+    assert scene.stopping() == ["bulk.0"]

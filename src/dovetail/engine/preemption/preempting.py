@@ -14,6 +14,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.horizon import NEVER
+from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.views.view import View
 from dovetail.engine.backfill.backfilling import is_being_cleared
 from dovetail.engine.lifecycle.task_lifecycle import stop_task
@@ -67,6 +68,27 @@ def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
         return bool(state.cluster.placements.by_task)  # priorities are whole numbers there: only a search can tell
     below = rank <= LAST_TO_PREEMPT and any(state.cluster.placements.by_rank[rank + 1 :])
     return below or bool(state.router.queues.shared_out)
+
+
+class Preemptor(NamedTuple):
+    """What decides whom work may preempt. Left to the search: budgets, guarantees, and whether it helps."""
+
+    rank: int
+    priority: int | None  # None: priorities are classes, not whole numbers
+    reclaims_for: int | None  # its queue, if queues may reclaim what others borrow
+
+    @classmethod
+    def of(cls, state: EngineState, work: Work) -> "Preemptor":
+        by_number = state.pipelines[work.shape.profile].settings.victims == "kubernetes"
+        queue = work.queue if state.router.queues.shared_out else None
+        return cls(work.rank, (work.terms.priority or 0) if by_number else None, queue)
+
+    def may_evict(self, victim: VictimInfo) -> bool:
+        if self.priority is not None:
+            return victim.priority < self.priority
+        is_below = self.rank <= LAST_TO_PREEMPT and victim.rank > self.rank
+        reclaims = self.reclaims_for is not None and victim.queue != self.reclaims_for
+        return victim.preemptible and (is_below or reclaims)
 
 
 def plan_preemption(

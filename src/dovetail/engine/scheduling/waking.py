@@ -1,14 +1,18 @@
 """Wakes parked work: enqueues the first workload of every equivalence class for which something changed.
 
 If one workload of a class does not fit, none does. So only the first is tried, and the next when that one was placed. A
-quick check of the free capacity on changed rows avoids most tries. Work that depends on more than a node's own row is
-woken by its watch (`watches`).
+quick check of changed rows avoids most tries: of the capacity that is free there, and for work that may preempt, of
+what it could free. Work that depends on more than a node's own row is woken by its watch (`watches`).
 """
+
+from copy import copy
 
 import numpy as np
 
-from dovetail.cluster.arrays import Rows
+from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.placements import VictimInfo
 from dovetail.engine.backfill.backfilling import waits_for_victims, wake_heads
+from dovetail.engine.preemption.preempting import Preemptor, may_displace
 from dovetail.engine.scheduling.watches import rows_to_wake
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass
@@ -25,11 +29,13 @@ def wake_parked(state: EngineState) -> None:
     if not state.wake.dirty_rows and (not state.wake.watches or state.wake.watched == state.wake.event_count):
         return
     state.wake.watched = state.wake.event_count
-    rows = np.array(sorted(state.wake.dirty_rows), dtype=np.intp)
+    rows, freed = np.array(sorted(state.wake.dirty_rows), dtype=np.intp), state.wake.freed
     state.wake.dirty_rows.clear()
+    state.wake.freed = {}
     if not waiting.parked and not state.promises:
         return
     changed = _FreeRows(state, rows)
+    clearable = _ClearableRows(state, changed, freed)
     if len(rows):
         elsewhere = _unpromised(state, changed)
         wake_heads(state, set(rows.tolist()), elsewhere.may_fit_one_of if len(elsewhere.rows) else None)
@@ -39,7 +45,8 @@ def wake_parked(state: EngineState) -> None:
             watched = rows_to_wake(state, watch, rows)
             if len(watched) != len(rows):
                 free_rows = _FreeRows(state, watched)
-        if len(free_rows.rows) and any(map(free_rows.may_fit, _asked(state, class_))):
+        asked = _asked(state, class_)
+        if (len(free_rows.rows) and any(map(free_rows.may_fit, asked))) or clearable.may_fit(class_, asked):
             wake_next(state, class_)
     if len(state.wake.watches) > len(waiting.parked):
         state.wake.watches = {class_: watch for class_, watch in state.wake.watches.items() if class_ in waiting.parked}
@@ -92,6 +99,14 @@ class _FreeRows:
         self._most = self._free.max(axis=1) if len(rows) else None
         self._answers: dict[Shape, bool] = {}
 
+    def with_more(self, more: F8) -> "_FreeRows":
+        """The same rows with more free capacity: resource by row."""
+        found = copy(self)
+        found._free = self._free.copy()
+        found._free[: len(more)] += more
+        found._most, found._answers = found._free.max(axis=1), {}
+        return found
+
     def may_fit_one_of(self, work: Work) -> bool:
         found = self._answers.get(work.shape)
         if found is None:
@@ -110,3 +125,40 @@ class _FreeRows:
             return False
         column = needs[:, None]
         return bool(((self._free[:n] >= column) | (column == 0)).all(axis=0).any())
+
+
+class _ClearableRows:
+    """What work could free on changed rows by preemption. That has grown only where something changed that it could not
+    have preempted: a node came back, or a task ended that is protected or as urgent. What else is there was tried when
+    the work was parked."""
+
+    def __init__(self, state: EngineState, changed: _FreeRows, freed: dict[int, list[VictimInfo]]) -> None:
+        self._state, self._changed, self._freed = state, changed, freed
+        self._with_victims: dict[Preemptor, _FreeRows | None] = {}
+
+    def may_fit(self, class_: EquivalenceClass, asked: list[Request]) -> bool:
+        first = self._state.pending.first_in_class(class_) if len(self._changed.rows) else None
+        work = None if first is None else self._state.work[first]
+        if work is None or not may_displace(self._state, work.shape, work.rank):
+            return False
+        preemptor = Preemptor.of(self._state, work)
+        if preemptor not in self._with_victims:
+            self._with_victims[preemptor] = self._cleared(preemptor)
+        cleared = self._with_victims[preemptor]
+        return cleared is not None and any(map(cleared.may_fit, asked))
+
+    def _cleared(self, preemptor: Preemptor) -> _FreeRows | None:
+        """The rows with news for it, as if all its victims were gone; None if there is no such row."""
+        placements, resources = self._state.cluster.placements, self._state.cluster.resources
+        more = np.zeros((len(resources.free), len(self._changed.rows)))
+        has_news = False
+        for place, row in enumerate(self._changed.rows.tolist()):
+            ended = self._freed.get(row, ())
+            if ended and all(map(preemptor.may_evict, ended)):
+                continue
+            for task in placements.by_row[row]:
+                placement = placements.by_task[task]
+                if preemptor.may_evict(placement.victim_info):
+                    more[: len(placement.column), place] += placement.column
+                    has_news = True
+        return self._changed.with_more(more) if has_news else None

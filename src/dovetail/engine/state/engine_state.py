@@ -205,6 +205,8 @@ class EngineState:
         """The task no longer holds its node."""
         placement = self.cluster.remove(task)
         self.wake.dirty_rows.add(placement.row)
+        if self.pending.parked:
+            self.wake.freed.setdefault(placement.row, []).append(placement.victim_info)
         self.ends.drop(task)
         self.stopping.pop(task, None)
         self.charge(work, -1, now)

@@ -5,6 +5,7 @@ The scheduler reads them before each cycle (`scheduling.waking`) and clears what
 
 from dataclasses import dataclass, field
 
+from dovetail.cluster.placements import VictimInfo
 from dovetail.engine.state.pending_work import EquivalenceClass, Watch
 
 
@@ -13,6 +14,7 @@ class WakeState:
     #: Grows with every event, timer and placement. Promises do not count: two of them could wake each other for ever.
     event_count: int = 0
     dirty_rows: set[int] = field(default_factory=set)  # nodes where more may fit than before
+    freed: dict[int, list[VictimInfo]] = field(default_factory=dict)  # by row: the tasks that no longer hold capacity
     queues_freed: set[int] = field(default_factory=set)  # queues that hold less than before
     watches: dict[EquivalenceClass, Watch] = field(default_factory=dict)  # what parked classes wait for beside capacity
     watched: int = 0  # the event count at which the watches were last checked
