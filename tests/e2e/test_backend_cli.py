@@ -2,8 +2,10 @@
 
 import getpass
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from tests.e2e.test_cli import Shell, serving
@@ -44,8 +46,11 @@ def test_a_backend_from_being_added_to_being_removed(dovetail: Shell, tmp_path: 
 
 def test_a_setting_of_the_help_works_as_shown(dovetail: Shell) -> None:
     assert "hosts.a.url=…" in dovetail("backend", "add", "--help").stdout
-    added = dovetail("backend", "add", "box", "--kind", "docker", "--set", "hosts.a.url=unix:///no/such.sock")
-    assert "setting       hosts: [{'name': 'a', 'url': 'unix:///no/such.sock'}]" in added.stdout
+    with socket.socket(socket.AF_UNIX) as engine, TemporaryDirectory() as folder:
+        url = f"unix://{folder}/engine.sock"
+        engine.bind(f"{folder}/engine.sock")
+        added = dovetail("backend", "add", "box", "--kind", "docker", "--set", f"hosts.a.url={url}")
+    assert f"setting       hosts: [{{'name': 'a', 'url': '{url}'}}]" in added.stdout
     assert "takes no new work from now on: this is the machine of the control plane" in added.stderr
     dovetail("backend", "remove", "box")
 

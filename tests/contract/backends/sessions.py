@@ -101,7 +101,8 @@ class Attaching:
                 await until_said(blocks, b"heard one\n")
                 await given.put(b"", 4, ended=True)
             again = InputPipe(b"enough\n")
-            assert await to_end(rig.backend.attach(work.key, again)) == (b"heard enough\n", 7)
+            said, code = await to_end(rig.backend.attach(work.key, again))
+            assert (said, code) == (b"heard enough\n", 7), (said, code)
             assert (await rig.finished(work.key)).exit_code == 7
             with pytest.raises(KeyError):
                 await anext(rig.backend.attach(work.key))

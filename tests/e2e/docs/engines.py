@@ -4,6 +4,7 @@ A page writes addresses as its readers have them. They are replaced by those of 
 run. Commands of the engine (`docker`, `kubectl`, `squeue`) find it through their environment.
 """
 
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tests.servers.docker import DockerServer
     from tests.servers.kubernetes.server import KubeServer
     from tests.servers.slurm import SlurmServer
+
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,15 @@ def _slurm(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
 
 @contextmanager
 def _kubernetes(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
-    """A node that runs pods, and the namespaces of the page."""
+    """A node that runs pods, and the namespaces of the page. What other tests installed of ours is gone."""
     from tests.servers.kubelet import kubelet, namespace
 
     skip_without("kubectl", "curl")
     server: KubeServer = request.getfixturevalue("kube_server")
     (port,) = free_ports(1)
     replaced = {"~/.kube/config": str(server.kubeconfig), "8443": str(port)}
+    ours = [f"--filename={ROOT / 'deploy' / 'kubernetes' / 'scheduler.yaml'}", f"--kubeconfig={server.kubeconfig}"]
+    subprocess.run(["kubectl", "delete", "--ignore-not-found", *ours], check=True, capture_output=True, timeout=120)
     with ExitStack() as stack:
         for name in ("default", "batch"):
             stack.enter_context(namespace(server, name))

@@ -197,10 +197,9 @@ def test_where_the_only_suitable_node_takes_no_work_that_is_the_cause(
 ) -> None:
     cluster = cluster_of({"labels": {"zone": "a"}}, {"labels": {"zone": "b"}, "capacity": {"cpu": 64}}, {})
     close(cluster, "n1")
-    for fields in ({"node_selector": {"zone": "b"}}, {"resources": {"cpu": 32}}):
-        explanation = told(cluster, **fields)
-        assert (explanation.outcome, explanation.message) == ("no_available_nodes", message)
-        assert explanation.shortages == ()
+    elsewhere, too_large = told(cluster, node_selector={"zone": "b"}), told(cluster, resources={"cpu": 32})
+    assert (elsewhere.outcome, elsewhere.message) == ("no_available_nodes", message)
+    assert (too_large.outcome, too_large.message) == ("insufficient_resources", message)
 
 
 def test_several_suitable_nodes_that_take_no_work_are_counted() -> None:

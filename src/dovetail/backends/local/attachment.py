@@ -19,10 +19,11 @@ LOOK_S = 0.05  # how often it is looked whether more was written, or can be
 
 
 async def attach_to(run: LocalRunFolder, given: CommandInput | None) -> AsyncGenerator[bytes | int]:
-    output = await asyncio.to_thread((run.path / OUTPUT).open, "rb")
-    feeding = None if given is None else asyncio.create_task(_feed(run.path / INPUT, given))
+    output, feeding = await asyncio.to_thread((run.path / OUTPUT).open, "rb"), None
     try:
         await asyncio.to_thread(output.seek, 0, os.SEEK_END)
+        if given is not None:  # only now: what answers the input is read
+            feeding = asyncio.create_task(_feed(run.path / INPUT, given))
         yield b""
         while True:
             end = await asyncio.to_thread(run.end)  # before reading: nothing is written after it

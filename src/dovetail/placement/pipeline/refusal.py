@@ -10,7 +10,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, Rows
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
-from dovetail.model.reason import Eviction, Explanation, FunnelStep, Refused
+from dovetail.model.reason import Eviction, Explanation, FunnelStep, Outcome, Refused
 from dovetail.placement.contract import Filter, GroupRefusal, RefusalSummary, Request, count_nodes
 from dovetail.placement.filters.status import ReadyFilter
 from dovetail.placement.pipeline.evaluation import Evaluator, FilterResult
@@ -35,7 +35,7 @@ def unplaced(
     failure = next((note for note in filtered.notes if note.startswith(f"plugin {plugin.name!r} failed")), None)
     summary = RefusalSummary(PLUGIN_FAILED, failure) if failure else _summary(plugin, request, view, before)
     if not failure and summary.eviction is Eviction.NEVER and not isinstance(plugin, ReadyFilter):
-        summary = _closed_nodes(request, evaluator, view) or summary
+        summary = _closed_nodes(request, evaluator, view, summary)
     return Explanation(
         outcome=summary.outcome,
         message=summary.message,
@@ -74,9 +74,10 @@ def _summary(plugin: Filter, request: Request, view: View, candidates: B1) -> Re
         return RefusalSummary(plugin.reason, f"{plugin.name} refuses all of {nodes}: {_without_words(plugin, error)}")
 
 
-def _closed_nodes(request: Request, evaluator: Evaluator, view: View) -> RefusalSummary | None:
+def _closed_nodes(request: Request, evaluator: Evaluator, view: View, summary: RefusalSummary) -> RefusalSummary:
     """The true cause where the only nodes that could take the task are offline, cordoned or in quarantine: whatever
-    the others lack matters less. None if there are no such nodes."""
+    the others lack matters less. The summary as it is if there are no such nodes. Nodes that take work and are too
+    small stay `insufficient_resources`, in other words."""
     ready = next((plugin for plugin in evaluator.filters if isinstance(plugin, ReadyFilter)), None)
     closed = view.present & ~view.ready
     rows = np.flatnonzero(closed if request.among is None else closed & request.among[view.rows])
@@ -85,12 +86,14 @@ def _closed_nodes(request: Request, evaluator: Evaluator, view: View) -> Refusal
             answer, _ = evaluator.mask(plugin, request, view.subset(rows))
             rows = rows if answer is True else rows[np.broadcast_to(answer, len(rows))]
     if ready is None or not len(rows):
-        return None
+        return summary
     nodes = view.subset(rows)
     found = ready.summarise(request, nodes, nodes.present)
+    message = f"only {count_nodes(len(rows))} could take it, and {found.message}"
     if len(rows) == 1:
-        return found._replace(message=f"only {nodes.name(0)} could take it: {ready.refuse(request, nodes, 0).message}")
-    return found._replace(message=f"only {count_nodes(len(rows))} could take it, and {found.message}")
+        message = f"only {nodes.name(0)} could take it: {ready.refuse(request, nodes, 0).message}"
+    kept = summary if summary.outcome == Outcome.INSUFFICIENT_RESOURCES else found
+    return kept._replace(message=message)
 
 
 def _without_words(plugin: Filter, error: Exception) -> str:

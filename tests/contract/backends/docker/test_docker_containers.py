@@ -95,7 +95,8 @@ def test_a_command_runs_next_to_a_container_that_runs(subject: Subject) -> None:
             assert isinstance(rig.backend, ExecutingBackend)
             said = [one async for one in rig.backend.execute(work.key, ["sh", "-c", "echo $COLOUR; pwd >&2; exit 3"])]
             assert said.pop() == 3
-            assert b"".join(one for one in said if isinstance(one, bytes)) == b"green\n/tmp\n"
+            written = b"".join(one for one in said if isinstance(one, bytes))
+            assert sorted(written.splitlines()) == [b"/tmp", b"green"], "an engine keeps no order between two streams"
             await rig.backend.stop(work.key, "enough")
             await rig.finished(work.key)
             with pytest.raises(KeyError):

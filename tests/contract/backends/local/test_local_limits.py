@@ -39,7 +39,7 @@ def test_a_command_over_its_memory_limit_is_killed_and_the_reason_names_the_limi
     spec = shell("", run={"command": [sys.executable, "-c", HUNGRY]}, limits={"memory": "64MiB"})
     finished, text = run_to_end(subject, spec)
     assert finished.exit_code == 137
-    assert finished.reason == "killed: used more than its memory limit of 64MiB"
+    assert finished.reason == "killed: used more than its memory limit of 64MiB; raise limits.memory, or use less"
     assert "got it" not in text
 
 
