@@ -50,7 +50,7 @@ def test_a_setting_of_the_help_works_as_shown(dovetail: Shell) -> None:
         url = f"unix://{folder}/engine.sock"
         engine.bind(f"{folder}/engine.sock")
         added = dovetail("backend", "add", "box", "--kind", "docker", "--set", f"hosts.a.url={url}")
-    assert f"setting       hosts: [{{'name': 'a', 'url': '{url}'}}]" in added.stdout
+    assert f'setting hosts: [{{"name": "a", "url": "{url}"}}]' in " ".join(added.stdout.split())
     assert "takes no new work from now on: this is the machine of the control plane" in added.stderr
     dovetail("backend", "remove", "box")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def _facts(row: BackendDetail, now: float) -> Iterator[tuple[str, str]]:
     late = f"changes are known within {row['stale_for_s']:g} s" if row["stale_for_s"] else "changes are known at once"
     yield "consistency", late + ("" if row["sees_own_writes"] else "; its own writes are seen later")
     for name, value in _flat(row["settings"]):
-        yield "setting", f"{name}: {value}"
+        yield "setting", f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
 
 
 def backend_history(name: str, rows: Sequence[HistoryRow], now: float, wide: bool = False) -> Drawing:
