@@ -65,8 +65,9 @@ def _kubernetes(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
     server: KubeServer = request.getfixturevalue("kube_server")
     (port,) = free_ports(1)
     replaced = {"~/.kube/config": str(server.kubeconfig), "8443": str(port)}
-    ours = [f"--filename={ROOT / 'deploy' / 'kubernetes' / 'scheduler.yaml'}", f"--kubeconfig={server.kubeconfig}"]
-    subprocess.run(["kubectl", "delete", "--ignore-not-found", *ours], check=True, capture_output=True, timeout=120)
+    ours = [f"--filename={ROOT / 'deploy' / 'kubernetes' / name}.yaml" for name in ("scheduler", "extender")]
+    words = ["kubectl", "delete", "--ignore-not-found", f"--kubeconfig={server.kubeconfig}", *ours]
+    subprocess.run(words, check=True, capture_output=True, timeout=120)
     with ExitStack() as stack:
         for name in ("default", "batch"):
             stack.enter_context(namespace(server, name))

@@ -141,9 +141,9 @@ class RestDriver:
     async def _ask(self, method: str, path: str, **body: Any) -> tuple[int, Mapping[str, Any]]:
         headers = await asyncio.to_thread(self._headers)
         try:
-            reply = await self._client.request(method, path, headers=headers, **body)
+            reply = await self._sent(method, path, headers=headers, **body)
         except httpx.HTTPError as error:
-            raise SlurmFault(f"slurmrestd at {self._settings.url}: {error or type(error).__name__}") from error
+            raise SlurmFault(f"slurmrestd at {self._settings.url}: {str(error) or type(error).__name__}") from error
         if reply.status_code == httpx.codes.UNAUTHORIZED:
             raise SlurmFault(f"slurmrestd at {self._settings.url} wants a valid token; renew it")
         try:
@@ -153,6 +153,16 @@ class RestDriver:
             words = reply.text.strip().splitlines()[:1]
             raise SlurmFault(f"{method} {path}: HTTP {reply.status_code} {' '.join(words)}") from None
         return reply.status_code, answer
+
+    async def _sent(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """slurmrestd may drop a connection without an answer: what can be repeated without harm is sent once more. A
+        submission cannot."""
+        try:
+            return await self._client.request(method, path, **more)
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+            if method == "POST":
+                raise
+            return await self._client.request(method, path, **more)
 
     def _headers(self) -> dict[str, str]:
         user, token = self._settings.user, self._settings.token

@@ -70,7 +70,7 @@ def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
     return below or bool(state.router.queues.shared_out)
 
 
-class Preemptor(NamedTuple):
+class PreemptionRights(NamedTuple):
     """What decides whom work may preempt. Left to the search: budgets, guarantees, and whether it helps."""
 
     rank: int
@@ -78,7 +78,7 @@ class Preemptor(NamedTuple):
     reclaims_for: int | None  # its queue, if queues may reclaim what others borrow
 
     @classmethod
-    def of(cls, state: EngineState, work: Work) -> "Preemptor":
+    def of(cls, state: EngineState, work: Work) -> "PreemptionRights":
         by_number = state.pipelines[work.shape.profile].settings.victims == "kubernetes"
         queue = work.queue if state.router.queues.shared_out else None
         return cls(work.rank, (work.terms.priority or 0) if by_number else None, queue)

@@ -12,7 +12,7 @@ import numpy as np
 from dovetail.cluster.arrays import F8, Rows
 from dovetail.cluster.placements import VictimInfo
 from dovetail.engine.backfill.backfilling import waits_for_victims, wake_heads
-from dovetail.engine.preemption.preempting import Preemptor, may_displace
+from dovetail.engine.preemption.preempting import PreemptionRights, may_displace
 from dovetail.engine.scheduling.watches import rows_to_wake
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.pending_work import EquivalenceClass, QuotaClass
@@ -134,31 +134,31 @@ class _ClearableRows:
 
     def __init__(self, state: EngineState, changed: _FreeRows, freed: dict[int, list[VictimInfo]]) -> None:
         self._state, self._changed, self._freed = state, changed, freed
-        self._with_victims: dict[Preemptor, _FreeRows | None] = {}
+        self._with_victims: dict[PreemptionRights, _FreeRows | None] = {}
 
     def may_fit(self, class_: EquivalenceClass, asked: list[Request]) -> bool:
         first = self._state.pending.first_in_class(class_) if len(self._changed.rows) else None
         work = None if first is None else self._state.work[first]
         if work is None or not may_displace(self._state, work.shape, work.rank):
             return False
-        preemptor = Preemptor.of(self._state, work)
-        if preemptor not in self._with_victims:
-            self._with_victims[preemptor] = self._cleared(preemptor)
-        cleared = self._with_victims[preemptor]
+        rights = PreemptionRights.of(self._state, work)
+        if rights not in self._with_victims:
+            self._with_victims[rights] = self._cleared(rights)
+        cleared = self._with_victims[rights]
         return cleared is not None and any(map(cleared.may_fit, asked))
 
-    def _cleared(self, preemptor: Preemptor) -> _FreeRows | None:
+    def _cleared(self, rights: PreemptionRights) -> _FreeRows | None:
         """The rows with news for it, as if all its victims were gone; None if there is no such row."""
         placements, resources = self._state.cluster.placements, self._state.cluster.resources
         more = np.zeros((len(resources.free), len(self._changed.rows)))
         has_news = False
         for place, row in enumerate(self._changed.rows.tolist()):
             ended = self._freed.get(row, ())
-            if ended and all(map(preemptor.may_evict, ended)):
+            if ended and all(map(rights.may_evict, ended)):
                 continue
             for task in placements.by_row[row]:
                 placement = placements.by_task[task]
-                if preemptor.may_evict(placement.victim_info):
+                if rights.may_evict(placement.victim_info):
                     more[: len(placement.column), place] += placement.column
                     has_news = True
         return self._changed.with_more(more) if has_news else None
