@@ -100,7 +100,7 @@ def test_a_container_serves_runs_a_job_stops_in_order_and_finds_its_data_again(d
     assert docker("exec", container, "id", "-u") == "65532"
     # The server is process 1 of its container, and so the parent of everybody's orphans.
     docker("exec", container, "dovetail", "run", "--name", "orphan", "--", "sh", "-c", "(sleep 0.1 &) ; exit 0")
-    assert not defunct(docker, container)
+    wait_for(lambda: not defunct(docker, container), "whoever ended is reaped", every_s=0.2)
     docker("stop", "--time=60", container)
     assert docker("inspect", "--format={{.State.ExitCode}}", container) == "0"
     docker("start", container)
