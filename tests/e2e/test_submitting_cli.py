@@ -231,7 +231,7 @@ def test_attach_shows_and_sends_and_ctrl_c_leaves_the_task_alone(dovetail: Shell
     assert done.stdout == "heard two\nheard enough\n"
     assert dovetail("logs", "held").stdout == "ready\nheard one\nheard two\nheard enough\n"
     refused = dovetail("attach", "held", rc=5).stderr
-    assert refused.startswith("task ")
+    assert refused.startswith("held.0 ")
     assert refused.endswith("does not run now; to wait for it and follow its output: dovetail logs held.0 --follow\n")
 
 
@@ -351,7 +351,7 @@ def test_exec_runs_a_command_where_a_task_runs(dovetail: Shell, tmp_path: Path) 
     assert "say what to run: dovetail exec beside -- COMMAND" in dovetail("exec", "beside", rc=2).stderr
     dovetail("cancel", "beside")
     wait_for(lambda: "cancelled" in dovetail("get", "beside").stdout)
-    assert "does not run now" in dovetail("exec", "beside", "--", "ls", rc=5).stderr
+    assert dovetail("exec", "beside", "--", "ls", rc=5).stderr.startswith("beside.0 does not run now")
 
 
 def _ran(dovetail: Shell, *arguments: str, stdin: str) -> str | None:

@@ -112,9 +112,9 @@ async def execute(
     Read its output under the id of the answer; it ends when nobody reads for a minute. 501: the backend cannot do this.
     """
     wish = await model_in(request, ExecWish)
-    _, task = await _task_beside(request, ref, namespace, replica)
+    row, task = await _task_beside(request, ref, namespace, replica)
     given = ExecInput(wish.stdin.encode(), wish.interactive, None if wish.terminal is None else wish.terminal.size())
-    id_, held = plane_of(request).commands.start(task, wish.command, given)
+    id_, held = plane_of(request).commands.start(task, typed(row, task.replica), wish.command, given)
     return CreatedJson({"id": id_, "task": str(held.task), "node": held.node, "takes_input": wish.interactive})
 
 
@@ -132,8 +132,7 @@ async def attach(
     """
     row, task = await _task_beside(request, ref, namespace, replica)
     takes_input = bool((row["spec"].get("run") or {}).get("stdin"))
-    name = typed(row, task.replica)
-    id_, held = await plane_of(request).commands.attach(task, name, takes_input=takes_input)
+    id_, held = await plane_of(request).commands.attach(task, typed(row, task.replica), takes_input=takes_input)
     return CreatedJson({"id": id_, "task": str(held.task), "node": held.node, "takes_input": takes_input})
 
 

@@ -38,9 +38,18 @@ def test_a_backend_that_cannot_run_commands_says_so(http: httpx.Client) -> None:
     submitted(http, {"name": "simulated"})
     in_state(http, "simulated", "running")
     problem = problem_in(http.post("/workloads/simulated/exec", json={"command": ["ls"]}), 501)
-    assert problem["detail"].startswith("backend sim, which runs task ")
+    assert problem["detail"].startswith("backend sim, which runs simulated.0, ")
     assert problem["detail"].endswith("cannot run commands next to its tasks")
     http.delete("/workloads/simulated")
+
+
+def test_the_log_names_the_program_and_no_argument(local: httpx.Client, capfd: pytest.CaptureFixture[str]) -> None:
+    wish = {"command": ["echo", "--password=hunter2"]}
+    id_ = local.post("/workloads/sleeps/exec", json=wish).json()["id"]
+    assert "hunter2" in local.get(f"/exec/{id_}/output").text
+    logged = "".join(capfd.readouterr())
+    assert "sleeps.0" in logged
+    assert "hunter2" not in logged
 
 
 def test_what_is_not_there_or_does_not_run_is_refused(http: httpx.Client) -> None:

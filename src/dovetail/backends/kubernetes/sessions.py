@@ -16,6 +16,7 @@ from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import ApiUnreachable, KubernetesApiError
 from dovetail.kubernetes_client.paths import pod
 from dovetail.kubernetes_client.streaming_response import BrokenExchange
+from dovetail.kubernetes_client.tasks import cancel
 from dovetail.kubernetes_client.websocket import OUTCOME, RESIZE, STDERR, STDIN, STDOUT, WebSocket
 
 END_OF_INPUT = b"\x04"  # as a user types it in a terminal
@@ -116,6 +117,5 @@ async def _fed(socket: WebSocket, given: CommandInput | None, has_terminal: bool
         yield
     finally:
         if feeding is not None:
-            feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
+            await cancel(feeding)
         socket.close()

@@ -90,45 +90,44 @@ class TaskCommands:
         self._live, self._backends = live, backends
         self._running: dict[str, TaskCommand] = {}
 
-    def start(self, task: TaskId, command: list[str], wish: ExecInput) -> tuple[str, HeldTask]:
-        """The id under which its output is read, and where it runs. Raises Conflict for a task that does not run,
-        NotSupported if its backend cannot run commands."""
-        held, executor = self._running_task(task, "commands run only next to running tasks")
+    def start(self, task: TaskId, name: str, command: list[str], wish: ExecInput) -> tuple[str, HeldTask]:
+        """The id under which its output is read, and where it runs. `name` is how users write the task. Raises Conflict
+        for a task that does not run, NotSupported if its backend cannot run commands."""
+        held, executor = self._running_task(task, name, "commands run only next to running tasks")
         backend = executor.backend
         if not (backend.capabilities.executes and isinstance(backend, ExecutingBackend)):
-            raise NotSupported(f"backend {held.backend}, which runs task {task}, cannot run commands next to its tasks")
-        log.info("exec", task=str(task), node=held.node, command=command)
+            raise NotSupported(f"backend {held.backend}, which runs {name}, cannot run commands next to its tasks")
+        log.info("exec", task=name, node=held.node, program=command[0])  # its arguments may hold secrets
         given = InputPipe(wish.content, ended=not wish.is_open)
         has_input = wish.is_open or bool(wish.content) or wish.terminal is not None
         blocks = backend.execute(held.key, command, given if has_input else None, wish.terminal)
         return self._keep(TaskCommand(blocks, given, executor)), held
 
     async def attach(self, task: TaskId, name: str, *, takes_input: bool) -> tuple[str, HeldTask]:
-        """The same for the task itself, from now on. `name` is how users write the task."""
-        held, executor = self._running_task(
-            task, f"to wait for it and follow its output: dovetail logs {name} --follow"
-        )
+        """The same for the task itself, from now on."""
+        follow = f"dovetail logs {name} --follow"
+        held, executor = self._running_task(task, name, f"to wait for it and follow its output: {follow}")
         backend = executor.backend
         if not (backend.capabilities.attaches and isinstance(backend, AttachingBackend)):
-            words = f"backend {held.backend}, which runs task {task}, cannot attach to its tasks"
-            raise NotSupported(f"{words}; follow its output instead: dovetail logs {name} --follow")
-        log.info("attach", task=str(task), node=held.node)
+            words = f"backend {held.backend}, which runs {name}, cannot attach to its tasks"
+            raise NotSupported(f"{words}; follow its output instead: {follow}")
+        log.info("attach", task=name, node=held.node)
         given = InputPipe(ended=not takes_input)
         blocks = backend.attach(held.key, given if takes_input else None)
         try:
             await anext(blocks)
         except KeyError:
-            raise Conflict(f"task {task} does not run any more") from None
+            raise Conflict(f"{name} does not run any more") from None
         except Exception as error:  # a backend's client may raise anything
             raise Unavailable(
                 f"backend {held.backend} cannot attach now: {executor.cleaned(said(error, 0.0))}"
             ) from None
         return self._keep(TaskCommand(blocks, given, executor)), held
 
-    def _running_task(self, task: TaskId, otherwise: str) -> tuple[HeldTask, Executor]:
+    def _running_task(self, task: TaskId, name: str, otherwise: str) -> tuple[HeldTask, Executor]:
         held = self._live.held(task)
         if held is None or held.state is not TaskState.RUNNING:
-            raise Conflict(f"task {task} does not run now; {otherwise}")
+            raise Conflict(f"{name} does not run now; {otherwise}")
         if len(self._running) >= MOST_COMMANDS:
             raise Unavailable(f"{MOST_COMMANDS} commands run already; try again when some have ended")
         return held, self._executor_of(held)
