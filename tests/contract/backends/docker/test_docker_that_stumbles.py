@@ -20,7 +20,8 @@ from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 
-CALL_TIMEOUT_S = 2.0
+CALL_TIMEOUT_S = 4.0
+"""More than five containers take to start beside a busy machine's other work."""
 
 
 def work(name: str) -> Workload:
@@ -69,7 +70,7 @@ def test_what_the_engine_does_not_answer_about_delays_nothing_else(tmp_path: Pat
                 assert docker(plane).state == "closed"
                 await plane.submit([work(f"good-{number}") for number in range(5)])
                 await until(lambda: plane.store.counts()["running"] == 5, "the others run")
-                assert docker(plane).state == "closed"
+                await until(lambda: docker(plane).state == "closed", "their answers show that the engine is well")
             await until(lambda: plane.store.counts()["running"] == 6, "so does that, when there is an answer")
 
     with LossyProxy(str(docker_servers[0].socket)) as proxy:
