@@ -148,6 +148,7 @@ def test_less_bandwidth_is_offered_where_links_are_too_narrow() -> None:
     for name in nodes:
         scene.join(name)
     found = asked(scene, 4, {"bandwidth": "80Gbps"})
+    assert found.waits_for == "free bandwidth between the nodes with room: each task needs 80Gbps to the others"
     assert of_kind(found, "bandwidth") == ["ask for 40Gbps between its tasks instead of 80Gbps"]
     assert patch(found, "bandwidth") == {"topology": {"bandwidth": "40Gbps"}}
 

@@ -119,7 +119,7 @@ class JobRunFolder(RunFolder):
     def _break_start(self, why: str) -> None:
         order = self._order()
         if order is not None and order.gang is not None:
-            GangFolder(self.path.parent, order.gang).break_start(f"{self.task}: {why}")
+            GangFolder(self.path.parent, order.gang).break_start(f"task {self.task.replica}: {why}")
 
     def ended_at(self) -> float | None:
         try:

@@ -102,14 +102,16 @@ _HOLD = """
 # It starts together with others: wait until all are ready, or one is not to start.
 dovetail_gang={gang}
 dovetail_key=${{dovetail_run##*/}}
+dovetail_task=${{dovetail_key#*.}}
+dovetail_task=${{dovetail_task%.*}}
 decide() {{ ln -s -n "$1" "$dovetail_gang/{decided}"; }}
-trap 'decide "{broken}$dovetail_key was ended in Slurm"' TERM
+trap 'decide "{broken}task $dovetail_task was ended in Slurm"' TERM
 echo > "$dovetail_gang/$dovetail_key"
 until [ -L "$dovetail_gang/{decided}" ]; do
     mkdir "$dovetail_gang/.look-$dovetail_key" && rmdir "$dovetail_gang/.look-$dovetail_key"
     set -- "$dovetail_gang"/[0-9]*
     if [ -e "$dovetail_run/stop" ]; then
-        decide "{broken}$dovetail_key was stopped"
+        decide "{broken}task $dovetail_task was stopped"
     elif [ $# -ge {tasks} ]; then
         decide {go}
     elif {overdue}; then

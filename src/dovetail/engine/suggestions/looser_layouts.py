@@ -37,17 +37,23 @@ class LooserLayouts:
         whole = self._gang > 1 and not trial.held
         self._layout = layout_of(trial.state, trial.subject(trial.shape)) if whole else None
 
-    @property
-    def is_arranged(self) -> bool:
-        """Is it placed as a whole, by domains?"""
-        return self._layout is not None
-
     def most(self) -> int:
-        """How many of its tasks could start together in its layout, by capacity and the network alone."""
+        """How many of its tasks could start together in its layout, by capacity alone."""
         if self._layout is None:
             return 0
         arranger = Arranger(self._tiers, self._trial.copies(), self._gang, self._layout)
         return min(arranger.unfit().most, self._gang)
+
+    def waits_for(self) -> str:
+        """What a gang waits for though every task by itself has a node; empty where its layout is not the cause."""
+        if self._layout is None:
+            return ""
+        most = self.most()
+        if most < self._gang:
+            return f"free capacity in the layout it asks for: {most:,} of {self._gang:,} tasks fit"
+        if mbps := self._layout.bandwidth_mbps:
+            return f"free bandwidth between the nodes with room: each task needs {format_bandwidth(mbps)} to the others"
+        return ""
 
     def candidates(self) -> Iterator[DefinitionChange]:
         if self._layout is None:

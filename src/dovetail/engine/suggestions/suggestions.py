@@ -121,9 +121,7 @@ def _waits_for(taking: Findings, fit: int, wanted: int, over: OverQuota | None, 
         return ""
     if fit:
         return f"free capacity for more: {fit:,} of {wanted:,} tasks fit at once"
-    if layouts.is_arranged:
-        return f"free capacity in the layout it asks for: {layouts.most():,} of {wanted:,} tasks fit"
-    return "capacity that is promised to others"
+    return layouts.waits_for() or "capacity that is promised to others"
 
 
 # --- trying ----------------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_if_one_member_is_stopped_before_the_start_none_begins(slurm_server: Slu
                 failed = await rig.reports.until(BindFailed, works[0].key)
             assert (failed.cause, failed.reason) == (
                 FailureCause.BACKEND,
-                "its gang did not start: 9603.1: evicted",
+                "its gang did not start: task 1: evicted",
             )
             assert not marks.exists()
             assert not rig.reports.of(TaskStarted)
@@ -159,7 +159,7 @@ def test_a_gang_that_loses_a_node_before_it_began_never_begins(slurm_server: Slu
                 slurm_server.call("scontrol", "update", "nodename=n1", "state=down", "reason=its daemon died")
                 failed = [await rig.reports.until(BindFailed, work.key) for work in works]
             assert "lost on n1 before it began" in failed[0].reason
-            assert "its gang did not start: 9606.0: lost on n1" in failed[1].reason
+            assert "its gang did not start: task 0: lost on n1" in failed[1].reason
             node.start(ready=lambda: True)
             slurm_server.call("scontrol", "update", "nodename=n1", "state=resume", check=False)
             await rig.reports.until_true(lambda: rig.reports.online("n1"), "n1 to be back")
