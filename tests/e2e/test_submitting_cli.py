@@ -115,6 +115,12 @@ def test_mistakes_in_scripts_are_named_with_file_and_line(dovetail: Shell) -> No
     assert "#SBATCH lines these" in dovetail("submit", "--directives").stdout
 
 
+def test_a_file_that_is_not_here_is_named(dovetail: Shell) -> None:
+    assert "there is no file jobs.yaml here" in dovetail("submit", "jobs.yaml", rc=2).stderr
+    assert "warning: there is no file ./job.sh here" in dovetail("submit", "./job.sh").stderr
+    assert "warning" not in dovetail("submit", "--workdir", "/", "bin/true").stderr
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -7,7 +7,7 @@ piece of an extended resource. Only `amounts()` converts user input to these num
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from dovetail.model.device import WHOLE, ModelName
 from dovetail.model.text.amounts import show_amount as show_amount
@@ -19,7 +19,6 @@ from dovetail.model.text.quantity import (
     format_bytes,
     format_cores,
     format_gpus,
-    parse_count,
 )
 from dovetail.model.text.strict import AtField, Strict, closest, shared, shown
 
@@ -31,6 +30,19 @@ DEFAULT_NODE_SLOTS = 110
 EXTENDED_NAME = re.compile(r"(?=.{3,253}\Z)[a-z0-9]+(?:[.-][a-z0-9]+)*/[A-Za-z0-9]+(?:[._-][A-Za-z0-9]+)*", re.ASCII)
 
 Amounts = dict[str, int]
+
+
+def _extended_name(*more: str) -> AfterValidator:
+    """Names of extended resources beside the fields, which are the usual ones and these."""
+    fields = (CPU, MEMORY, DISK, GPU, *more)
+
+    def checked(key: str) -> str:
+        if EXTENDED_NAME.fullmatch(key):
+            return key
+        words = f"unknown resource {shown(key)}.{closest(key, fields)} Known: {', '.join(fields)}"
+        raise ValueError(f"{words}; an extended resource is written vendor.com/name")
+
+    return AfterValidator(checked)
 
 
 class _WithExtended(Strict):
@@ -46,23 +58,6 @@ class _WithExtended(Strict):
     """Disk."""
     gpu: GpuAmount = 0
     """Whole GPUs, or a share of one."""
-
-    @model_validator(mode="after")
-    def _check_extended(self) -> Self:
-        extra = self.__pydantic_extra__ or {}
-        for key, value in extra.items():
-            if not EXTENDED_NAME.fullmatch(key):
-                known = ", ".join(type(self).model_fields)
-                words = (
-                    f"unknown resource {shown(key)}.{closest(key, type(self).model_fields)} Known: {known}; "
-                    "an extended resource is written vendor.com/name"
-                )
-                raise AtField((key,), words)
-            try:
-                extra[key] = parse_count(value)
-            except ValueError as error:
-                raise AtField((key,), str(error)) from None
-        return self
 
     def amounts(self) -> Amounts:
         """Non-zero amounts in smallest units."""
@@ -91,6 +86,8 @@ class ResourceRequest(_WithExtended):
     first), the memory of each, and whether all must be in one island.
     """
 
+    __pydantic_extra__: dict[Annotated[str, _extended_name("gpu_model", "gpu_memory", "gpu_island")], Count]
+
     gpu_model: Annotated[
         list[ModelName],
         Field(max_length=32),
@@ -116,6 +113,8 @@ class ResourceRequest(_WithExtended):
 
 class Capacity(_WithExtended):
     """What a node has."""
+
+    __pydantic_extra__: dict[Annotated[str, _extended_name(SLOTS)], Count]
 
     gpu: Count = 0
     """Whole GPUs."""

@@ -111,7 +111,8 @@ class WorkloadWaiting:
         self._told = ""
 
     def __call__(self, _: "Sequence[TaskRow]") -> None:
-        why = self._client.workload(self._workload)["message"]
-        if why and why != self._told:
+        workload = self._client.workload(self._workload)
+        why = workload["message"]
+        if why and why != self._told and workload["finished_at"] is None:
             say(f"{self._name}: waiting: {why}")
             self._told = why
