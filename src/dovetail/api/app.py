@@ -14,6 +14,7 @@ from dovetail.api.protocol import problems
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
 from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.api.protocol.openapi import describe
+from dovetail.api.protocol.streams import StreamLimit
 from dovetail.api.questions import questions
 from dovetail.api.system import pages, system
 from dovetail.control.plane import ControlPlane
@@ -62,7 +63,8 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.plane = plane
-    app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.replies`)
+    app.state.streams = StreamLimit(plane.settings.limits.max_streams)
+    app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.streams`)
     api = APIRouter(prefix=PREFIX)
     for module in MODULES:
         api.include_router(module.router)

@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Annotated
 
 from fastapi import Query, Request
 
 from dovetail.api.protocol.body import MAX_ID, Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
-from dovetail.api.protocol.replies import PlainText, TextStream, until_closing
+from dovetail.api.protocol.replies import PlainText, TextStream
+from dovetail.api.protocol.streams import until_closing
 from dovetail.backends.contract import LogChunk
 from dovetail.control.errors import ControlError, StoreError, Unavailable
 from dovetail.control.plane import ControlPlane
@@ -80,7 +81,7 @@ async def _awaited(request: Request, source: OutputSource, chunk: LogChunk, limi
     return chunk
 
 
-async def _following(plane: ControlPlane, source: OutputSource, chunk: LogChunk) -> AsyncIterator[str]:
+async def _following(plane: ControlPlane, source: OutputSource, chunk: LogChunk) -> AsyncGenerator[str, None]:
     backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
     while True:
         if chunk.text:

@@ -7,8 +7,7 @@ ones; only then does the loop decide. A method that changes something returns wh
 import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import structlog
@@ -17,6 +16,7 @@ from dovetail.constraints.syntax import parser
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, StoreError, Unavailable
+from dovetail.control.loop.history_feed import HistoryFeed
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import InboxEvents, PendingSubmission
 from dovetail.control.loop.loop import ControlLoop
@@ -46,13 +46,12 @@ from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.recovery import optimum as solver
-from dovetail.store.contract import EventFilter, Store
+from dovetail.store.contract import Store
 from dovetail.store.sql import sqlite_store
 
 T = TypeVar("T")
 WATCH_S = 1.0
 WARM_UP_AFTER_S = 5.0
-LINES_AT_ONCE = 500
 GC_THRESHOLDS = (50_000, 20, 50)
 
 log = structlog.get_logger()
@@ -68,6 +67,7 @@ class ControlPlane:
         self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
         self.store: Store = sqlite_store(settings.database)
+        self.history = HistoryFeed(self.store, self._running)
         self.names = WorkloadNames(self.store, self.questions)
         self.policies = PolicyService(self.questions.policies, self.store, self._apply)
         self.affinity = ServiceAffinityService(self.policies)
@@ -79,7 +79,7 @@ class ControlPlane:
         self.metrics.registry.register(self.subsystems)
         questions, metrics = self.questions, self.subsystems.metrics("backend_health")
         self._backends = Backends(settings, questions, self._specs, self._put_item, self._announcements.heard, metrics)
-        self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self._ring)
+        self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
@@ -115,6 +115,7 @@ class ControlPlane:
             snapshot.next_workload,
             self._backends.send,
             self._written,
+            self.history.ring,
         )
         if described is not None:
             self._put_events([TopologySet(described)])
@@ -241,22 +242,6 @@ class ControlPlane:
         """Run a query of the store on a thread."""
         return await on_store_thread(question, *args)
 
-    @asynccontextmanager
-    async def subscribe(self, after: int | None = None) -> AsyncIterator[AsyncIterator[dict[str, Any] | None]]:
-        """History as it happens, from `after` (or from now); None every 15 s without news."""
-        yield self._follow(await self.read(self.store.newest_history) if after is None else after)
-
-    async def _follow(self, after: int) -> AsyncIterator[dict[str, Any] | None]:
-        while True:
-            bell = self._running().bell
-            rings = bell.rings
-            lines = (await self.read(self.store.events, EventFilter(), LINES_AT_ONCE, after)).items
-            for line in lines:
-                yield line
-                after = line["seq"]
-            if not lines and not await bell.heard(rings, 15.0):
-                yield None
-
     # --- inside ----------------------------------------------------------------------------------------------
 
     def _running(self) -> ControlLoop:
@@ -278,10 +263,6 @@ class ControlPlane:
     def _put_item(self, item: InboxEvents) -> None:
         if self._loop is not None:
             self._loop.inbox.put(item)
-
-    def _ring(self) -> None:
-        if self._loop is not None:
-            self._loop.bell.ring()
 
     def _written(self, batch: Batch, specs: list[tuple[int, Workload]]) -> None:
         for id_, spec in specs:

@@ -9,7 +9,7 @@ from tests.unit.api.server import API, serving, settings_in
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    limits = {"max_body": "1MiB", "max_batch": 600, "max_replicas": 10_000}
+    limits = {"max_body": "1MiB", "max_batch": 600, "max_replicas": 10_000, "max_streams": 8}
     with serving(settings_in(tmp_path_factory.mktemp("data"), limits=limits)) as found:
         yield found
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.patience import wait_for
 from tests.unit.api.server import in_state, problem_in, serving, settings_in, submitted
 
 
@@ -158,6 +159,23 @@ def test_without_a_place_a_stream_begins_now(http: httpx.Client) -> None:
         http.post("/workloads", json={"name": "live"})
         first = next(json.loads(line[6:]) for line in lines if line.startswith("data: "))
     assert first["seq"] > newest
+
+
+def test_each_address_may_have_a_bounded_number_of_streams_open(http: httpx.Client) -> None:
+    headers = {"Accept": "text/event-stream"}
+    with ExitStack() as streams:
+        answers = [streams.enter_context(http.stream("GET", "/events", headers=headers)) for _ in range(8)]
+        pieces = [answer.iter_bytes() for answer in answers]  # one that is dropped would close its stream
+        assert all(map(next, pieces)), "they have begun"
+        refused = http.get("/events", headers=headers, timeout=10)
+        assert (refused.status_code, refused.headers["content-type"]) == (429, "application/problem+json")
+        assert "127.0.0.1 has 8 streams open, and may not have more (limits.max_streams)" in refused.json()["detail"]
+    wait_for(lambda: _can_stream(http), "those that were closed do not count")
+
+
+def _can_stream(http: httpx.Client) -> bool:
+    with http.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as answer:
+        return answer.status_code == 200
 
 
 def test_an_open_stream_ends_when_the_server_stops(tmp_path: Path) -> None:

@@ -161,9 +161,8 @@ def test_the_history_says_who_added_changed_and_removed_one_and_holds_no_secret(
         heard: list[str] = []
 
         async def follow() -> None:
-            async with plane.subscribe() as lines:
-                async for line in lines:
-                    heard.extend([line["message"]] if line is not None and line["kind"] == "backend" else [])
+            async for lines in plane.history.follow(await plane.history.newest()):
+                heard.extend(line.row["message"] for line in lines if line.row["kind"] == "backend")
 
         listening = asyncio.create_task(follow())
         await asyncio.sleep(0.05)

@@ -230,12 +230,10 @@ def test_history_is_followed_as_it_happens(tmp_path: Path) -> None:
         seen: list[str] = []
 
         async def follow() -> None:
-            async with plane.subscribe() as lines:
-                async for line in lines:
-                    if line is not None:
-                        seen.append(line["kind"])
-                        if line["kind"] == "running":
-                            return
+            async for lines in plane.history.follow(await plane.history.newest()):
+                seen.extend(line.row["kind"] for line in lines)
+                if "running" in seen:
+                    return
 
         follower = asyncio.create_task(follow())
         await asyncio.sleep(0.05)

@@ -2,18 +2,13 @@
 
 A route names them in its return annotation, such as `Json[NodeDetail] | CreatedJson[NodeDetail]`: `openapi` describes
 them, and mypy checks the content. orjson writes JSON; no model is built and nothing is validated on the way
-(`dovetail.responses` has the measurement).
-
-Streams end when the server stops, so that a client that never hangs up cannot keep it from stopping: whoever runs the
-server sets `app.state.closing`, and every stream that goes through `until_closing` ends by itself.
+(`dovetail.responses` has the measurement). When streams end, `streams` decides.
 """
 
-import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import orjson
-from fastapi import Request
 from starlette.responses import Response, StreamingResponse
 
 T = TypeVar("T")
@@ -75,26 +70,3 @@ class EventStream(StreamingResponse, Generic[T]):
 
     def __init__(self, content: AsyncIterable[bytes], headers: Mapping[str, str]) -> None:
         super().__init__(content, headers=headers)
-
-
-async def until_closing(request: Request, items: AsyncIterator[T]) -> AsyncIterator[T]:
-    """The items as they come, until there are no more or the server closes."""
-    closing: asyncio.Event = request.app.state.closing
-    closed = asyncio.ensure_future(closing.wait())
-    following: asyncio.Future[T] | None = None
-    try:
-        while True:
-            following = asyncio.ensure_future(anext(items))
-            await asyncio.wait({following, closed}, return_when=asyncio.FIRST_COMPLETED)
-            if not following.done():
-                return
-            try:
-                item = following.result()
-            except StopAsyncIteration:
-                return
-            yield item
-    finally:
-        for waiting in (closed, following):
-            if waiting is not None and not waiting.done():
-                waiting.cancel()
-                await asyncio.wait({waiting})

@@ -1,7 +1,8 @@
 """Routes about the server as a whole: summary, profiles, events, health, readiness, metrics."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated, Any, cast
 
 from fastapi import Header, Query, Request
@@ -11,9 +12,11 @@ from dovetail.api.nodes.amounts import use_of
 from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.problems import RETRY_AFTER_S, HttpProblem
-from dovetail.api.protocol.replies import EventStream, Json, PlainText, json_bytes, until_closing
+from dovetail.api.protocol.replies import EventStream, Json, PlainText, json_bytes
+from dovetail.api.protocol.streams import until_closing
 from dovetail.api.system.event_pages import history_page
 from dovetail.control.errors import ControlError
+from dovetail.control.loop.history_feed import SharedLine
 from dovetail.control.plane import ControlPlane
 from dovetail.model.text.strict import MAX_NAME, MAX_NODE_NAME
 from dovetail.placement.pipeline.profiles import BUILT_IN
@@ -133,22 +136,27 @@ def _is_wanted(line: dict[str, Any], where: EventFilter) -> bool:
     return not about_another and (not where.kinds or line["kind"] in where.kinds)
 
 
-async def _stream(plane: ControlPlane, after: int | None, where: EventFilter) -> AsyncIterator[bytes]:
+async def _stream(plane: ControlPlane, after: int | None, where: EventFilter) -> AsyncGenerator[bytes, None]:
+    wants_all = where == EventFilter(since=where.since)
+    position = await plane.history.newest() if after is None else after
     yield b": events of Dovetail\n\n"  # at once: the client then knows that it is connected
     try:
-        async with plane.subscribe(after) as lines:
-            async for line in lines:
-                if line is None:
+        async with aclosing(plane.history.follow(position)) as pieces:
+            async for lines in pieces:
+                if not lines:
                     yield b": still here\n\n"
-                elif _is_wanted(line, where):
-                    yield _event(line)
+                elif wanted := [_encoded(line) for line in lines if wants_all or _is_wanted(line.row, where)]:
+                    yield b"".join(wanted)
     except ControlError:
         return  # the server stops; the client comes back with Last-Event-ID
 
 
-def _event(line: dict[str, Any]) -> bytes:
-    kind = str(line["kind"]).replace("\n", " ")
-    return f"id: {line['seq']}\nevent: {kind}\ndata: ".encode() + json_bytes(line) + b"\n\n"
+def _encoded(line: SharedLine) -> bytes:
+    """As a server-sent event, made once for all streams."""
+    if not line.encoded:
+        kind = str(line.row["kind"]).replace("\n", " ")
+        line.encoded = f"id: {line.seq}\nevent: {kind}\ndata: ".encode() + json_bytes(line.row) + b"\n\n"
+    return line.encoded
 
 
 @root.get("/health")

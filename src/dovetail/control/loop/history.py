@@ -1,7 +1,4 @@
-"""History lines: made from each step, written with it, and streamed to listeners."""
-
-import asyncio
-import contextlib
+"""History lines: made from each step and written with it. `history_feed` streams them to listeners."""
 
 from dovetail.model.record import Batch, Decision, HistoryLine, NodeRecord, PolicyRecord, TaskRecord
 from dovetail.model.task import TaskId, TaskState
@@ -60,27 +57,3 @@ def _task_line(task: TaskRecord, decision: Decision | None, now: float) -> Histo
     if task.state is TaskState.PLACED and decision is not None and decision.explanation.best:
         message = f"{message}, score {decision.explanation.best[0].total:.2f}"
     return HistoryLine(now, str(task.state), message, task.task.workload, task.task.replica, task.node)
-
-
-class HistoryBell:
-    """Rings when new history is in the store. Listeners then read the store, so none misses a line.
-
-    Take `rings` before reading and pass it to `heard` after: a ring in between is not missed.
-    """
-
-    def __init__(self) -> None:
-        self.rings = 0
-        self._next = asyncio.Event()
-
-    def ring(self) -> None:
-        self.rings += 1
-        self._next.set()
-        self._next = asyncio.Event()
-
-    async def heard(self, since: int, timeout_s: float) -> bool:
-        """True if it rang since then, or rings within the time."""
-        if self.rings == since:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(timeout_s):
-                    await self._next.wait()
-        return self.rings != since

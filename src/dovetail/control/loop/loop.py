@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from dovetail.control.errors import Conflict
-from dovetail.control.loop.history import HistoryBell, lines_of
+from dovetail.control.loop.history import lines_of
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import Inbox, InboxEvents, PendingSubmission
 from dovetail.control.loop.store_access import on_store_thread
@@ -59,9 +59,9 @@ class ControlLoop:
         next_workload: int,
         send: Callable[[Bind | Stop], None],
         written: Callable[[Batch, list[tuple[int, Workload]]], None],
+        ring: Callable[[], None],
     ) -> None:
         self.inbox = Inbox()
-        self.bell = HistoryBell()
         self.trouble = ""  # why the store cannot be written now
         self._engine = engine
         self._store = store
@@ -70,6 +70,7 @@ class ControlLoop:
         self._next_workload = next_workload
         self._send = send
         self._written = written
+        self._ring = ring  # new history was written
         self._limit = 512
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
@@ -133,7 +134,7 @@ class ControlLoop:
         for command in step.batch.outbox:
             self._send(command)
         if step.batch.history:
-            self.bell.ring()
+            self._ring()
 
     # --- one turn's parts ------------------------------------------------------------------------------------
 

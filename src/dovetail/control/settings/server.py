@@ -63,6 +63,8 @@ class RequestLimits(Strict):
     """The most workloads in one submission."""
     max_replicas: Annotated[Count, Field(ge=1)] = 10_000
     """The most replicas of one workload."""
+    max_streams: Annotated[Count, Field(ge=1)] = 256
+    """The most streams of events and output that one client address has open; another one is refused with 429."""
 
 
 class LoopSettings(Strict):
