@@ -14,6 +14,7 @@ MODULES = (
     "benchmarks.engine.reference",
     "benchmarks.control.http",
     "benchmarks.control.restart",
+    "benchmarks.control.load",
     "benchmarks.queues",
     "benchmarks.preemption",
     "benchmarks.recovery",
