@@ -261,7 +261,7 @@ def test_killed_and_started_again_in_a_storm_every_pod_is_bound_once_and_gangs_l
 
 
 def test_its_group_says_how_long_capacity_is_held_for_a_planned_gang(kube_server: KubeServer) -> None:
-    """The gang's own scheduler is away: it asks once, and never again. `keep_plan_s` alone would hold it for an hour."""
+    """The gang's own scheduler is away: it asks once and never again. `keep_plan_s` alone would hold it for an hour."""
     names = {"default-scheduler": "kubernetes", "away": "kubernetes"}
 
     async def play(cluster: Cluster) -> None:
