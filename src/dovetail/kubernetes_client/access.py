@@ -9,14 +9,22 @@ import base64
 import binascii
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from dovetail.kubernetes_client.credentials import Credentials, Fixed, Plugin, TokenFile, basic, bearer, load_identity
+from dovetail.kubernetes_client.credentials import (
+    Credentials,
+    Fixed,
+    Plugin,
+    TokenFile,
+    WrittenToken,
+    basic,
+    load_identity,
+)
 from dovetail.kubernetes_client.tunnel import Proxy
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -65,9 +73,7 @@ def in_cluster(folder: Path, env: Mapping[str, str]) -> Access:
 
 
 def read_kubeconfig(paths: list[Path], context: str | None = None) -> Access:
-    merged = _Merged()
-    for path in paths:
-        merged.add(path)
+    merged = _merged(paths)
     name = context or merged.current
     if not name:
         raise AccessError(f"{merged.sources} names no current context; give one of: {merged.names('contexts')}")
@@ -95,7 +101,7 @@ def read_kubeconfig(paths: list[Path], context: str | None = None) -> Access:
             raise AccessError(f"{merged.sources}: {error}") from None
     return Access(
         server.rstrip("/"),
-        _credentials(user, cluster, trust),
+        _credentials(user, cluster, trust, lambda: _token_in(paths, chosen.get("user"))),
         trust,
         chosen.get("namespace") or DEFAULT_NAMESPACE,
         cluster.get("tls-server-name"),
@@ -141,6 +147,21 @@ class _Merged:
         return ", ".join(name for of, name in self._found if of == kind) or "none"
 
 
+def _merged(paths: list[Path]) -> _Merged:
+    found = _Merged()
+    for path in paths:
+        found.add(path)
+    return found
+
+
+def _token_in(paths: list[Path], user: str | None) -> str:
+    """Empty if it cannot be read now, such as while the file is being written."""
+    try:
+        return str(_merged(paths).get("users", user).get("token") or "")
+    except AccessError:
+        return ""
+
+
 def _content(about: Mapping[str, Any], field: str) -> bytes | None:
     """Inline (`…-data`, base64) or from a file, in that order, as kubectl has it."""
     inline, file = about.get(f"{field}-data"), about.get(field)
@@ -171,9 +192,11 @@ def _trusting(file: str | None, authority: bytes | None, *, insecure: bool) -> s
     return trust
 
 
-def _credentials(user: Mapping[str, Any], cluster: Mapping[str, Any], trust: ssl.SSLContext | None) -> Credentials:
+def _credentials(
+    user: Mapping[str, Any], cluster: Mapping[str, Any], trust: ssl.SSLContext | None, token_now: Callable[[], str]
+) -> Credentials:
     if user.get("token"):
-        return bearer(str(user["token"]))
+        return WrittenToken(str(user["token"]), token_now)
     if user.get("tokenFile"):
         return TokenFile(user["folder"] / user["tokenFile"])
     if user.get("username"):

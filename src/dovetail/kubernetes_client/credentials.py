@@ -1,8 +1,9 @@
-"""Credentials: none, a fixed token or password, a token in a file, or what a plugin returns.
+"""Credentials: none, a fixed token or password, a token in a file or in a kubeconfig, or what a plugin returns.
 
 Each gives the `Authorization` header for the next request. A token file is read again when it changes, as a pod's does
-every hour; a plugin is called again when its answer expires. `reject` is called when the server rejected the last
-header. Client certificates are no headers: they are part of the TLS context, also those of a plugin.
+every hour; a token in a kubeconfig when the server rejects it; a plugin is called again when its answer expires.
+`reject` is called when the server rejected the last header. Client certificates are no headers: they are part of the
+TLS context, also those of a plugin.
 """
 
 import asyncio
@@ -57,6 +58,25 @@ def bearer(token: str) -> Fixed:
 
 def basic(user: str, password: str) -> Fixed:
     return Fixed("Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
+
+
+class WrittenToken:
+    """A token that stands in a kubeconfig. If the server rejects it, the kubeconfig is read again: somebody may have
+    renewed it there."""
+
+    def __init__(self, token: str, read: Callable[[], str]) -> None:
+        """`read`: the token as it stands there now; empty if there is none."""
+        self._token, self._read = token, read
+        self._rejected = False
+
+    async def header(self) -> str | None:
+        if self._rejected:
+            self._token = await asyncio.to_thread(self._read) or self._token
+            self._rejected = False
+        return f"Bearer {self._token}"
+
+    def reject(self) -> None:
+        self._rejected = True
 
 
 class TokenFile:

@@ -96,8 +96,9 @@ async def extended_by_process(cluster: Cluster) -> AsyncIterator[ExtenderProcess
 class ExtenderHere(ExtenderAddress):
     """An extender in this process: to start another takes longer than most tests."""
 
-    def __init__(self, folder: Path, kubeconfig: Path, *, mutual: bool = False) -> None:
+    def __init__(self, folder: Path, kubeconfig: Path, *, mutual: bool = False, settings: Json | None = None) -> None:
         super().__init__(folder, mutual=mutual)
+        self._settings = KubernetesExtenderSettings.model_validate(PATIENT | (settings or {}))
         self._access = read_kubeconfig([kubeconfig])
         serving, authority = self.serving, self.authority if mutual else None
         self._certificates = Certificates(serving.certificate, serving.key, authority)
@@ -110,7 +111,7 @@ class ExtenderHere(ExtenderAddress):
 
     async def _serve(self, ready: asyncio.Event) -> None:
         async with Api(self._access) as api:
-            extender = Extender(api, KubernetesExtenderSettings.model_validate(PATIENT))
+            extender = Extender(api, self._settings)
             with listen("127.0.0.1", self.port) as listener:
                 serves = asyncio.create_task(serve(extender, listener, self._certificates))
                 synced = asyncio.create_task(extender.informer.synced.wait())
@@ -118,6 +119,13 @@ class ExtenderHere(ExtenderAddress):
                 synced.cancel()
                 ready.set()
                 await serves
+
+    async def ask(self, verb: str, body: Json) -> Json:
+        """As kube-scheduler would."""
+        trust = ssl.create_default_context(cafile=str(self.authority))
+        async with httpx.AsyncClient(base_url=f"https://127.0.0.1:{self.port}", verify=trust) as client:
+            answer: Json = (await client.post(f"/{verb}", json=body)).raise_for_status().json()
+        return answer
 
     async def stop(self) -> None:
         if self._serves is not None:
@@ -136,9 +144,10 @@ async def extended(
     ignorable: bool = False,
     mutual: bool = False,
     kubeconfig: Path | None = None,
+    settings: Json | None = None,
 ) -> AsyncIterator[ExtenderHere]:
     with server_folder("extender") as folder:
-        found = ExtenderHere(folder, kubeconfig or cluster.server.kubeconfig, mutual=mutual)
+        found = ExtenderHere(folder, kubeconfig or cluster.server.kubeconfig, mutual=mutual, settings=settings)
         if started:
             await found.start()
         try:

@@ -14,7 +14,7 @@ from tests.contract.kubernetes.applying import Applier
 from tests.contract.kubernetes.cluster import PATIENCE_S, PODS, Cluster, node, pod, scene
 from tests.contract.kubernetes.extending import IMPATIENT, deployed, example, extended, extended_by_process
 from tests.contract.kubernetes.gate import through
-from tests.contract.kubernetes.test_gangs import GROUP, GROUPS, define_groups, undefine_groups
+from tests.contract.kubernetes.test_gangs import GROUP, GROUPS, define_groups, group, labelled, undefine_groups
 from tests.examples import times
 from tests.servers.kubernetes.server import KubeServer
 
@@ -256,6 +256,36 @@ def test_killed_and_started_again_in_a_storm_every_pod_is_bound_once_and_gangs_l
         assert set(bindings.values()) == {1}
         for i in range(4):
             assert len(await by_rack(cluster, f"g{i}")) == 1
+
+    scene(kube_server, play)
+
+
+def test_its_group_says_how_long_capacity_is_held_for_a_planned_gang(kube_server: KubeServer) -> None:
+    """The gang's own scheduler is away: it asks once and never again. `keep_plan_s` alone would hold it for an hour."""
+    names = {"default-scheduler": "kubernetes", "away": "kubernetes"}
+
+    async def play(cluster: Cluster) -> None:
+        await define_groups(cluster)
+        await cluster.nodes(node("n1", "2"))
+        await cluster.api.create(GROUPS, group("team", minMember=2, scheduleTimeoutSeconds=5))
+        await cluster.pods(*[labelled(pod(f"w-{i}", schedulerName="away"), group="team") for i in range(2)])
+        try:
+            async with extended(cluster, settings={"keep_plan_s": 3600, "names": names}) as extender:
+
+                async def passes(body: Json) -> list[str]:
+                    answer = await extender.ask("filter", {"Pod": body, "NodeNames": ["n1"]})
+                    found: list[str] = answer["NodeNames"]
+                    return found
+
+                assert await passes(await cluster.one("w-0")) == ["n1"]
+                other = stock("other-0")
+                other["metadata"] |= {"namespace": "default", "uid": "not created yet"}
+                assert await passes(other) == [], "the capacity is held for the gang"
+                await cluster.pods(stock("other-0"))
+                await cluster.until_bound("other-0")
+        finally:
+            await undefine_groups(cluster)
+        assert await cluster.where() == {"other-0": "n1", "w-0": "", "w-1": ""}
 
     scene(kube_server, play)
 

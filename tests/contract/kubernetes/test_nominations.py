@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.contract.kubernetes.cluster import PODS, Cluster, node, pod, scene
+from tests.contract.kubernetes.test_gangs import gang
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.kubernetes_client.errors import AlreadyExists
@@ -16,7 +17,7 @@ SLOWLY = 600  # no kubelet is there: who is told to go stays until the test has 
 
 
 async def priorities(cluster: Cluster) -> None:
-    for name, value, policy in (("low", 1, None), ("patient", 20, "Never"), ("high", 1000, None)):
+    for name, value, policy in (("low", 10, None), ("patient", 20, "Never"), ("high", 1000, None)):
         with suppress(AlreadyExists):
             body = {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
             await cluster.api.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
@@ -63,6 +64,30 @@ def test_nobody_else_has_to_go_when_the_scheduler_is_replaced_while_victims_end(
             await cluster.until_bound("high-1")
             assert (await cluster.where())["high-1"] == where
             assert await going(cluster) == set()
+
+    scene(kube_server, play)
+
+
+def test_every_pod_of_an_urgent_gang_is_nominated_while_its_victims_end(kube_server: KubeServer) -> None:
+    async def play(cluster: Cluster) -> None:
+        await priorities(cluster)
+        await cluster.nodes(*[node(f"n{i}", cpu="2") for i in range(3)])
+        for i in range(3):
+            low: dict[str, Any] = {"priorityClassName": "low", "terminationGracePeriodSeconds": SLOWLY}
+            await cluster.pods(pod(f"low-{i}", cpu="2", nodeName=f"n{i}", **low))
+        ranks = [f"rank-{i}" for i in range(3)]
+        async with cluster.scheduler():
+            for one in gang("rank", 3, 3, cpu="2"):
+                one["spec"]["priorityClassName"] = "high"
+                await cluster.pods(one)
+
+            async def told() -> bool:
+                return {await nominated(cluster, name) for name in ranks} == {"n0", "n1", "n2"}
+
+            await cluster.until(told, "each has a node of its own")
+            for name in await going(cluster):
+                await cluster.api.delete(f"{PODS}/{name}", {"gracePeriodSeconds": 0})
+            await cluster.until_bound(*ranks)
 
     scene(kube_server, play)
 

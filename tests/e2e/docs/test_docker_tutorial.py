@@ -4,7 +4,6 @@ engines' own records."""
 import json
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.e2e.docs.page import read_page
 from tests.e2e.docs.runner import ROOT, PageRunner
 from tests.patience import PATIENCE_S, wait_for
 from tests.servers.docker import IMAGE, DockerServer, docker_server
+from tests.servers.slowed import Slowed
 
 from dovetail.client import Client
 from dovetail.responses.workloads import TaskRow
@@ -23,29 +23,6 @@ from dovetail.responses.workloads import TaskRow
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 
 PAGE = ROOT / "docs" / "tutorials" / "docker.md"
-
-
-class SlowEngine:
-    """While slow, the engine gets a fifth of the time, as with a quota of its cgroup."""
-
-    def __init__(self, server: DockerServer) -> None:
-        self._server = server
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def end(self) -> None:
-        self._over.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(0.05):
-            os.kill(self._server.daemon.pid, signal.SIGSTOP)
-            self._over.wait(0.2)
-            os.kill(self._server.daemon.pid, signal.SIGCONT)
 
 
 def reconnect(server: DockerServer) -> None:
@@ -73,7 +50,7 @@ def engines() -> Iterator[tuple[DockerServer, DockerServer]]:
 
 def test_the_page_can_be_followed_literally(tmp_path: Path, engines: tuple[DockerServer, DockerServer]) -> None:
     a, b = engines
-    slow = SlowEngine(a)
+    slow = Slowed(a.daemon)
     hooks = {
         "restart a": a.restart,
         "cut off b": lambda: os.kill(b.daemon.pid, signal.SIGSTOP),

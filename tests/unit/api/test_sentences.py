@@ -60,6 +60,12 @@ def test_running_work_tells_where_and_against_whom() -> None:
     assert "(as many as c)" in sentences.explained(row(), decided(A, NodePoints("c", 80.0, (1.0,), 0.1)), None, None)
 
 
+def test_work_whose_backend_is_in_trouble_says_so() -> None:
+    starting = row(state="starting")
+    told = sentences.explained(starting, decided(A), None, None, trouble="its backend b cannot be used now: no route")
+    assert told.endswith(", and has not started: its backend b cannot be used now: no route.")
+
+
 def test_a_gang_tells_its_strategy_and_not_the_score_of_one_node() -> None:
     told = explanation(A, message="placed on a, with all 2 tasks in rack r: chosen by strategy pack with 75 points")
     decision = {"node": "a", "explanation": told.to_dict()}

@@ -122,6 +122,9 @@ def test_a_backend_without_answers_is_found_out_left_alone_and_used_again(
         await until(lambda: plane.backends.get("bad").member.state == "closed", "it is used again")
         await until(lambda: plane.store.counts()["running"] == 4, "what waited runs")
         assert health.waiting == 0
+        failed_line, used_line = plane.store.history(backend="bad")
+        assert failed_line["message"].startswith("backend bad cannot be used: no answer within 0.1")
+        assert used_line["message"] == "backend bad can be used again: answers again"
         calls = {"backend": "bad", "call": "bind", "outcome": "failed"}
         failed = plane.metrics.registry.get_sample_value("dovetail_backend_calls_total", calls)
         assert failed is not None

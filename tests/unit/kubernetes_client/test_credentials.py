@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dovetail.kubernetes_client.access import read_kubeconfig
 from dovetail.kubernetes_client.credentials import CredentialsError, Plugin, TokenFile
 
 PLUGIN = """
@@ -29,6 +30,25 @@ def plugin(folder: Path, *arguments: str, **options: Any) -> Plugin:
     program.write_text(PLUGIN)
     command = [sys.executable, str(program), str(folder / "log"), *arguments]
     return Plugin(command, {"GREETING": "hello"}, "client.authentication.k8s.io/v1", **options)
+
+
+def test_a_token_in_a_kubeconfig_is_read_again_when_it_was_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+
+    def write(token: str) -> None:
+        config = {"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}], "current-context": "x"}
+        config |= {"contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}]}
+        path.write_text(json.dumps({**config, "users": [{"name": "u", "user": {"token": token}}]}))
+
+    write("old")
+    credentials = read_kubeconfig([path]).credentials
+    write("new")
+    assert asyncio.run(credentials.header()) == "Bearer old"
+    credentials.reject()
+    assert asyncio.run(credentials.header()) == "Bearer new"
+    path.write_text("{")  # just being written
+    credentials.reject()
+    assert asyncio.run(credentials.header()) == "Bearer new"
 
 
 def test_a_token_file_is_read_again_when_it_changes(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from dovetail.engine.questions.plan_questions import Impasse
 from dovetail.model.device import WHOLE
 from dovetail.model.reason import Outcome, waits_for_others
 from dovetail.model.requests.shape import Shape
+from dovetail.model.task import WorkloadState
 from dovetail.model.text.strict import Name
 from dovetail.model.workloads.workload import Workload
 from dovetail.responses.questions import (
@@ -109,13 +110,23 @@ def _explained(
     return {
         "workload": summary,
         "state": row["state"],
-        "answer": sentences.explained(row, decision, now, position, set_aside, impasse),
+        "answer": sentences.explained(row, decision, now, position, set_aside, impasse, _trouble(plane, row, decision)),
         "decision": decision,
         "now": now,
         "position": position,
         **blocker_fields(impasse),
         **start_fields(start),
     }
+
+
+def _trouble(plane: ControlPlane, row: dict[str, Any], decision: DecisionRow | None) -> str:
+    """Why the backend of its node cannot start it now; empty if it can, or has."""
+    if row["state"] != WorkloadState.STARTING or decision is None or decision["node"] is None:
+        return ""
+    backend = plane.questions.nodes.backend_of(decision["node"])
+    if backend is None or not plane.questions.nodes.backend_is_down(backend):
+        return ""
+    return f"its backend {backend} cannot be used now: {plane.backends.get(backend).problem}"
 
 
 @router.get("/workloads/{ref}/why-not/{node}", tags=["questions"])

@@ -31,9 +31,11 @@ def explained(
     position: int | None,
     set_aside: str = "",
     impasse: Impasse | None = None,
+    trouble: str = "",
 ) -> str:
     """Why a workload is where it is. `set_aside`: why it waits although it fits on a node, such as capacity that is
-    promised to others for the time it would run. `impasse`: what of it cannot be had, and what would help."""
+    promised to others for the time it would run. `impasse`: what of it cannot be had, and what would help. `trouble`:
+    of the backend that has to start it."""
     name, state = row["name"], row["state"]
     if row["finished_at"] is not None:
         return _ended(row)
@@ -48,8 +50,9 @@ def explained(
         return _with_way_out(said, impasse)
     if decision is None or decision["node"] is None:
         return f"{name} is {state}."
-    if row.get("reason") == WAITS_TO_START:
-        return f"{name} is {state} on {_chosen(decision)}, and has not started: {row['message'].rstrip('.')}."
+    hindrance = row["message"] if row.get("reason") == WAITS_TO_START else trouble
+    if hindrance:
+        return f"{name} is {state} on {_chosen(decision)}, and has not started: {hindrance.rstrip('.')}."
     if row["replicas"] > 1:
         return f"{name} is {state} with {count(row['active'], 'task')}; the latest went to {_chosen(decision)}."
     return f"{name} is {state} on {_chosen(decision)}."

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from dovetail.backends.kubernetes.manifest import never_of, pod_of, refuse_what_
 from dovetail.backends.kubernetes.naming import OWNER, STOP_REASON, pod_name, remembered_owner
 from dovetail.backends.kubernetes.outcome import outcome_of
 from dovetail.backends.kubernetes.output import Output
+from dovetail.backends.kubernetes.permissions import MANIFEST, needed_rights
 from dovetail.backends.kubernetes.sessions import attach_to, execute_in
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.kubernetes.upkeep import Meter, end_stuck, remove_old
@@ -52,6 +53,7 @@ from dovetail.kubernetes_client.errors import (
 from dovetail.kubernetes_client.paths import CORE, NODES, PODS, collection, pod
 from dovetail.kubernetes_client.pods import create, delete
 from dovetail.kubernetes_client.reflector import OptionalReflector, Reflector
+from dovetail.kubernetes_client.rights import lacking, missing_rights
 from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
@@ -62,6 +64,7 @@ UPKEEP_S = 5.0
 ENDED_S = 0.2
 """How often it is asked whether a pod has ended that writes no more."""
 TRIES = 10
+LACKS = "our credentials lack"
 _log = logging.getLogger(__name__)
 
 
@@ -81,6 +84,7 @@ class KubernetesBackend:
         self._machines = Machines(name, settings.gpu_resource)
         self._attempts = PodAttempts()
         self._traceless: set[str] = set()
+        self._rights_in_doubt = False
         self._opened: Api | None = None
         self._output: Output | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -90,23 +94,40 @@ class KubernetesBackend:
     async def start(self, report: Report) -> None:
         """Raises if the cluster cannot be reached, and may then be called again."""
         try:
-            await self._start(report)
-        except (Unauthorized, Forbidden) as error:
-            await self.close()
-            raise self._denied(error) from None
+            with self._naming_the_remedy():
+                await self._start(report)
         except BaseException:
             await self.close()
             raise
 
-    def _denied(self, error: Unauthorized | Forbidden) -> KubernetesApiError:
-        """The same error, with what to do."""
-        source = self._settings.kubeconfig or "the kubeconfig, or the service account of this pod"
-        if isinstance(error, Unauthorized):
+    @contextlib.contextmanager
+    def _naming_the_remedy(self) -> Iterator[None]:
+        """Around calls: one that our credentials do not allow says what to do, and the next `nodes` looks closer."""
+        try:
+            yield
+        except Unauthorized as error:
+            source = self._settings.kubeconfig or "the kubeconfig, or the service account of this pod"
             words = "the API server does not accept our credentials (401): they are wrong, revoked or expired. Renew "
-            words += f"those in {source}, then: dovetail backend add {self.name} --replace with its settings"
-        else:
-            words = f"our credentials lack a right (403): {error}. Grant it; docs/kubernetes.md lists what is needed"
-        return type(error)(error.status, error.reason, words)
+            words += f"those in {source}: a new token there is used at once. After any other change: "
+            words += f"dovetail backend add {self.name} --replace with its settings"
+            raise Unauthorized(error.status, error.reason, words) from None
+        except Forbidden as error:
+            self._rights_in_doubt = True
+            if str(error).startswith(LACKS):
+                raise
+            words = f"{LACKS} a right (403): {error}. Grant it: kubectl apply -f {MANIFEST}"
+            raise Forbidden(error.status, error.reason, words) from None
+
+    def _watched(self, healthy: bool, _why: str) -> None:
+        """A watch that is refused is retried for ever: `nodes` finds out whether a right is missing."""
+        self._rights_in_doubt |= not healthy
+
+    async def _check_rights(self) -> None:
+        """Raises Forbidden with all that is missing."""
+        missing = await missing_rights(self._api, needed_rights(self._namespace))
+        if missing:
+            raise Forbidden(403, "Forbidden", lacking(missing, MANIFEST))
+        self._rights_in_doubt = False
 
     async def _start(self, report: Report) -> None:
         settings = self._settings
@@ -120,11 +141,14 @@ class KubernetesBackend:
         ours, others = f"{OWNER}={self._owner}", f"{OWNER}!={self._owner}"
         alive = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
         reflectors = [
-            Reflector(api, NODES, self._machines.take_nodes, labels=settings.nodes),
-            Reflector(api, collection(CORE, "pods", self._namespace), self._attempts.take, labels=ours),
-            Reflector(api, PODS, self._machines.take_other_pods, labels=others, fields=alive),
+            Reflector(api, NODES, self._machines.take_nodes, labels=settings.nodes, told=self._watched),
+            Reflector(
+                api, collection(CORE, "pods", self._namespace), self._attempts.take, labels=ours, told=self._watched
+            ),
+            Reflector(api, PODS, self._machines.take_other_pods, labels=others, fields=alive, told=self._watched),
         ]
-        for each in reflectors:  # raise an error for a wrong address, credentials or rights instead of waiting
+        await self._check_rights()
+        for each in reflectors:  # raise an error for a wrong address, credentials or selector instead of waiting
             await each.check()
         warnings = Reflector(
             api,
@@ -173,11 +197,11 @@ class KubernetesBackend:
     # --- the contract ----------------------------------------------------------------------------------------
 
     async def nodes(self) -> list[Node]:
-        """From the watch. The API server is asked too, so that an unreachable one is noticed."""
-        try:
+        """From the watch. The API server is asked too: one that is away, or lets us in no longer, is noticed."""
+        with self._naming_the_remedy():
             await self._api.get(NODES, {"limit": 1})
-        except (Unauthorized, Forbidden) as error:
-            raise self._denied(error) from None
+            if self._rights_in_doubt:
+                await self._check_rights()
         return self._machines.nodes()
 
     async def prices(self) -> Mapping[str, Price]:
@@ -199,7 +223,8 @@ class KubernetesBackend:
             body = pod_of(assignment, self._owner, assignment.node, self._settings)
         except ValueError as error:
             raise WorkloadRefusal(str(error)) from None
-        found, made = await self._create(body, claims_of(assignment.spec.run.volumes))
+        with self._naming_the_remedy():
+            found, made = await self._create(body, claims_of(assignment.spec.run.volumes))
         if (found["metadata"].get("labels") or {}).get(OWNER) != self._owner:
             raise Refusal(f"there is a pod {found['metadata']['name']} already that is not ours")
         known = self._attempts.note(found, report=not made)
@@ -207,6 +232,10 @@ class KubernetesBackend:
             raise Refusal(f"attempt {assignment.key} will not run: {known.outcome.reason}")
 
     async def stop(self, key: str, reason: str) -> None:
+        with self._naming_the_remedy():
+            await self._stop(key, reason)
+
+    async def _stop(self, key: str, reason: str) -> None:
         name = self._pod_name(key)
         for _ in range(TRIES):
             known = self._attempts.get(key)

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dovetail.backends.contract import Phase, Status
+from dovetail.backends.kubernetes.amounts import amounts_of
 from dovetail.backends.kubernetes.naming import CONTAINER, END_REASON, NEVER, STATE, STOP_REASON
+from dovetail.model.resources import MEMORY
+from dovetail.model.text.amounts import show_bytes
 
 FIRST_SIGNAL_STATUS = 128
 TIME_LIMIT_EXIT = 124  # as timeout(1) and the local backend use it
@@ -116,8 +119,9 @@ def _ended(pod: Mapping[str, Any], terminated: Any, stop_reason: str | None, sta
 def _exit_reason(pod: Mapping[str, Any], terminated: Mapping[str, Any], code: int) -> str:
     word = terminated.get("reason") or ""
     if word == "OOMKilled":
-        limit = (pod["spec"]["containers"][0].get("resources") or {}).get("limits", {}).get("memory")
-        why = f"used more memory than its limit of {limit}" if limit else "its node ran out of memory"
+        limits = (pod["spec"]["containers"][0].get("resources") or {}).get("limits") or {}
+        limit = amounts_of(limits, "").get(MEMORY)
+        why = f"used more memory than its limit of {show_bytes(limit)}" if limit else "its node ran out of memory"
         return f"OOMKilled: {why}"
     if code > FIRST_SIGNAL_STATUS:
         reason = f"killed by signal {code - FIRST_SIGNAL_STATUS}"

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.kubernetes.naming import CONTAINER
+from dovetail.backends.kubernetes.permissions import MANIFEST
 from dovetail.backends.log_streams import Blocks, LogStreams, offset_since
 from dovetail.kubernetes_client.api import Api
-from dovetail.kubernetes_client.errors import ApiUnreachable, BadRequest, KubernetesApiError, ObjectNotFound
+from dovetail.kubernetes_client.errors import ApiUnreachable, BadRequest, Forbidden, KubernetesApiError, ObjectNotFound
 from dovetail.kubernetes_client.paths import pod
 
 
@@ -67,4 +68,6 @@ def _without_log(error: KubernetesApiError, offset: int, *, ended: bool) -> LogC
         return LogChunk("", offset, False)  # its container is being created
     if isinstance(error, BadRequest):
         return LogChunk("", offset, True)  # it ended and never had a container
+    if isinstance(error, Forbidden):
+        raise KeyError(f"its log may not be read: {error}. Grant get of pods/log: kubectl apply -f {MANIFEST}")
     raise KeyError(f"its log is gone: {error}")

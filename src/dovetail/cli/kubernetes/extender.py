@@ -95,7 +95,7 @@ async def _run(
     shown = f"[{host}]" if ":" in host else host
     url = f"{'http' if certificates is None else 'https'}://{shown}:{listener.getsockname()[1]}"
     async with Api(access, width=settings.bindings_at_once, agent="dovetail-extender") as api:
-        await options.check_credentials(api)
+        await options.check_access(api, "deploy/kubernetes/extender.yaml")
         try:
             found = Extender(api, settings)
         except ValueError as error:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
     from dovetail.kubernetes_client.access import Access
     from dovetail.kubernetes_client.api import Api
+    from dovetail.kubernetes_client.rights import AccessRight
+
+_log = logging.getLogger(__name__)
 
 Settings = TypeVar("Settings", bound="KubernetesSchedulerSettings")
 
@@ -39,21 +42,25 @@ def way_to(kubeconfig: str | None, context: str | None) -> "Access":
         raise Failure(f"no way to a cluster: {error}", ExitCode.USAGE) from None
 
 
-async def check_credentials(api: "Api") -> None:
-    """Raises Failure for credentials that the server does not accept: trying on would not help. A server that does not
-    answer may come back."""
-    from dovetail.kubernetes_client.errors import Forbidden, KubernetesApiError, Unauthorized
-    from dovetail.kubernetes_client.paths import NODES
+async def check_access(api: "Api", manifest: str, more: "Sequence[AccessRight]" = ()) -> None:
+    """Raises Failure for credentials that the server does not accept, or that lack rights: trying on would not help. A
+    server that does not answer may come back. `manifest`: the file that grants the rights; `more`: of this program."""
+    from dovetail.kubernetes.scheduler.permissions import needed_rights, useful_rights
+    from dovetail.kubernetes_client.errors import KubernetesApiError, Unauthorized
+    from dovetail.kubernetes_client.rights import lacking, missing_rights
 
+    server = api.access.server
     with suppress(KubernetesApiError):
         try:
-            await api.get(NODES, {"limit": 1})
+            missing = await missing_rights(api, [*needed_rights(), *more])
+            wanting = await missing_rights(api, useful_rights())
         except Unauthorized:
             words = "they are wrong, revoked or expired; renew those in the kubeconfig or of the service account"
-            raise Failure(f"{api.access.server} does not accept our credentials (401): {words}") from None
-        except Forbidden as error:
-            words = "grant it: deploy/kubernetes has the roles that are needed"
-            raise Failure(f"our credentials lack a right on {api.access.server} (403): {error}; {words}") from None
+            raise Failure(f"{server} does not accept our credentials (401): {words}") from None
+        if missing:
+            raise Failure(lacking(missing, manifest, f" on {server}"))
+        if wanting:
+            _log.warning("%s. It goes on without them", lacking(wanting, manifest, f" on {server}"))
 
 
 def settings_of(model: type[Settings], names: list[str], config: Path | None) -> Settings:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LEASE = "dovetail-scheduler"
 LEASE_S = 7
+MANIFEST = "deploy/kubernetes/scheduler.yaml"
 
 
 def scheduler(
@@ -62,6 +63,7 @@ async def _run(
     listen: str | None,
 ) -> None:
     """`lease_s`: 0 to decide at once, without a lease."""
+    from dovetail.kubernetes.scheduler.permissions import lease_rights
     from dovetail.kubernetes_client.api import Api
     from dovetail.kubernetes_client.election import Election, LeadershipLost, pace_of
     from dovetail.kubernetes_client.errors import KubernetesApiError
@@ -73,12 +75,14 @@ async def _run(
         if not lease_s:
             for path in (NODES, PODS):  # the server is at work while the rest is loaded
                 api.ask_ahead(path)
+        namespace, _, name = lease.rpartition("/")
+        namespace = namespace or "kube-system"
+        for_lease = lease_rights(namespace, name) if lease_s else []
         (make, settings), _ = await asyncio.gather(
-            asyncio.to_thread(_load, names, config), options.check_credentials(api)
+            asyncio.to_thread(_load, names, config), options.check_access(api, MANIFEST, for_lease)
         )
         api.widen(settings.bindings_at_once)
-        namespace, _, name = lease.rpartition("/")
-        election = Election(api, namespace or "kube-system", name, identity, pace_of(lease_s)) if lease_s else None
+        election = Election(api, namespace, name, identity, pace_of(lease_s)) if lease_s else None
         leads = (lambda: True) if election is None else (lambda: election.holds)
         try:
             found = make(api, settings, instance=identity, leads=leads, stands_by=election is not None)
@@ -94,7 +98,7 @@ async def _run(
                 say(decides)
                 await found.run()
             else:
-                say(f"waits for the lease {namespace or 'kube-system'}/{name}")
+                say(f"waits for the lease {namespace}/{name}")
                 await _run_elected(found, election, decides)
         except asyncio.CancelledError:
             say(f"stopped; {found.bound} pods were bound")

@@ -1,5 +1,6 @@
 """History lines: made from each step and written with it. `history_feed` streams them to listeners."""
 
+from dovetail.model.event import BackendHealthChanged
 from dovetail.model.record import Batch, Decision, HistoryLine, NodeRecord, PolicyRecord, TaskRecord
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.text.listing import count
@@ -29,6 +30,21 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     found += [HistoryLine(now, "recovery", note.message, note.workload) for note in batch.changes.recoveries]
     found += [HistoryLine(now, "policy", switch.message) for switch in batch.changes.switches]
     return found
+
+
+class BackendLines:
+    """A line when a backend can be used no longer, and one when it can be used again, however often either is said."""
+
+    def __init__(self) -> None:
+        self._down: set[str] = set()
+
+    def of(self, event: BackendHealthChanged, now: float) -> list[HistoryLine]:
+        if event.available is (event.backend not in self._down):
+            return []
+        (self._down.discard if event.available else self._down.add)(event.backend)
+        words = "can be used again" if event.available else "cannot be used"
+        line = explained(f"backend {event.backend} {words}", event.reason)
+        return [HistoryLine(now, "backend", line, backend=event.backend)]
 
 
 def _node_words(record: NodeRecord) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from dovetail.control.errors import Conflict
-from dovetail.control.loop.history import lines_of
+from dovetail.control.loop.history import BackendLines, lines_of
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import Inbox, InboxEvents, PendingSubmission
 from dovetail.control.loop.store_access import on_store_thread
@@ -24,7 +24,7 @@ from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Admitted
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command, Stop, Wake
-from dovetail.model.event import Submitted, Tick
+from dovetail.model.event import BackendHealthChanged, Submitted, Tick
 from dovetail.model.record import Batch, NewWorkload
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
@@ -62,6 +62,7 @@ class ControlLoop:
         ring: Callable[[], None],
     ) -> None:
         self.inbox = Inbox()
+        self._backend_lines = BackendLines()
         self.trouble = ""  # why the store cannot be written now
         self._engine = engine
         self._store = store
@@ -124,7 +125,7 @@ class ControlLoop:
         self._remember(batch, now)
         batch.outbox = [command for command in commands if not isinstance(command, Wake)]
         self._wakes += [command.at for command in commands if isinstance(command, Wake)]
-        batch.history = lines_of(batch, now)
+        batch.history += lines_of(batch, now)
         self._metrics.slice_s.labels("decide").observe(time.perf_counter() - began)
         return step
 
@@ -181,6 +182,8 @@ class ControlLoop:
         commands: list[Command] = []
         for event in item.events:
             commands += self._engine.handle(event, now)
+            if isinstance(event, BackendHealthChanged):
+                step.batch.history += self._backend_lines.of(event, now)
         step.batch.outbox_done += item.done
         step.batch.announced += item.announced
         if item.promise is not None:

@@ -75,14 +75,16 @@ def _clear(
         if together.refusal is not None:
             return None
     kept: dict[int, F8] = {}
+    members: dict[int, int] = {}
     for one, choices in zip(allowed, together.choices, strict=True):
         column = one.request().column
         for choice in choices:
             assert choice.row is not None
             kept[choice.row] = kept.get(choice.row, np.zeros_like(column)) + column
+            members[one.subject.id] = choice.row
     priorities = [placement.victim_info.priority for placement in victims.values()]
     cost = Cost(max(priorities), violations, 0, 0, 0, len(victims)) if victims else FREE
-    return PreemptionPlan(tuple(victims), tuple(sorted(kept.items())), cost)
+    return PreemptionPlan(tuple(victims), tuple(sorted(kept.items())), cost, members)
 
 
 def _among(one: GroupTrial, among: B1 | None) -> Request:

@@ -5,9 +5,10 @@ The victims are stopped; their capacity is promised to the preemptor until they 
 preempt (`displacing`), and the search itself (`placement.preemption`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -52,11 +53,13 @@ class PreemptionRequest:
 
 
 class PreemptionPlan(NamedTuple):
-    """The victims, the capacity that is then kept for the preemptor by row, and the cost."""
+    """The victims, the capacity that is then kept for the preemptor by row, and the cost. `members`: the row of each
+    workload of a gang of pods."""
 
     tasks: tuple[TaskId, ...]
     kept: tuple[tuple[int, F8], ...]
     cost: Cost
+    members: Mapping[int, int] = MappingProxyType({})
 
 
 def may_displace(state: EngineState, shape: Shape, rank: int) -> bool:
@@ -189,7 +192,9 @@ def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float
     if not any(is_being_cleared(state, row) for row in rows):
         state.wake.dirty_rows.update(rows)  # no victim to wait for
     end = state.expected_end(work, now)
-    state.promises.make(work.id, Promise(work.shown_name, now, end, clearing.kept, clearing=True))
+    state.promises.make(
+        work.id, Promise(work.shown_name, now, end, clearing.kept, clearing=True, members=clearing.members)
+    )
     return commands
 
 

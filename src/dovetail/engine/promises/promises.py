@@ -6,8 +6,8 @@ when anything changes that it depends on. Who gets a promise is decided elsewher
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -35,6 +35,8 @@ class Promise:
     shareable: bool = True
     clearing: bool = False  # its victims are being stopped
     as_of: int = -1  # the event count when it was made
+    #: Of a gang of pods that waits for its victims: the row of each workload.
+    members: Mapping[int, int] = field(default_factory=dict)
     tenant: str | None = None  # set for an advance reservation: the namespace that may use it; empty: none may
 
     def equals(self, other: "Promise | None") -> bool:

@@ -99,9 +99,13 @@ class PodQuestions:
         return "active" if leader.queue_place is QueuePlace.QUEUED else "unschedulable"
 
     def nominated_node(self, workload: int) -> str | None:
-        """Where capacity is being cleared for it."""
-        promise = self._state.promises.of_work.get(workload)
-        return None if promise is None else self._cluster.names[promise.rows[0][0]]
+        """Where capacity is being cleared for it, alone or as one of a gang."""
+        work, promised = self._state.work.get(workload), self._state.promises.of_work
+        gang = (workload,) if work is None or work.group is None else work.group.members
+        of_gang = next((promised[one] for one in gang if one in promised), None)
+        if of_gang is not None and workload in of_gang.members:
+            return self._cluster.names[of_gang.members[workload]]
+        return self._cluster.names[promised[workload].rows[0][0]] if workload in promised else None
 
     # --- trials ----------------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ DELETED: dict[str, Any] = {"metadata": {"deletionTimestamp": STARTED, "deletionG
         (ended(0, "Completed"), 0, "exited with status 0"),
         (ended(3), 3, "exited with status 3"),
         (ended(139), 139, "killed by signal 11"),
-        (ended(137, "OOMKilled"), 137, "OOMKilled: used more memory than its limit of 64Mi"),
+        (ended(137, "OOMKilled"), 137, "OOMKilled: used more memory than its limit of 64MiB"),
         (ended(128, "StartError"), 128, "StartError"),
         (ended(137, status={"reason": "Evicted", "message": "low on memory"}), None, "lost: Evicted: low on memory"),
         (ended(143, status={"reason": "DeadlineExceeded"}), 124, "its time limit of 5 s"),
