@@ -27,6 +27,7 @@ from dovetail.control.services.nodes import NodeService
 from dovetail.control.services.policies import PolicyService
 from dovetail.control.services.questions import QuestionDesk
 from dovetail.control.services.reservations import ReservationService
+from dovetail.control.services.retention import RetentionService
 from dovetail.control.services.service_affinity import ServiceAffinityService
 from dovetail.control.services.task_commands import TaskCommands
 from dovetail.control.services.task_output import TaskOutput
@@ -73,6 +74,7 @@ class ControlPlane:
         self.affinity = ServiceAffinityService(self.policies)
         self.changes = WorkloadChanges(self.store, self.questions.workloads, self._apply)
         self.network = NetworkService(self.questions, self._apply)
+        self._retention = RetentionService(settings.retention, self.store)
         self.started_at = 0.0
         self._specs = DefinitionCache(self.store)
         self.subsystems = SubsystemHost(settings.subsystem_settings(), settings.folder / "subsystems")
@@ -98,6 +100,7 @@ class ControlPlane:
         self._make_folder()
         gc.disable()  # restoring makes hundreds of thousands of lasting objects; collecting among them wastes time
         await on_store_thread(self.store.open)
+        newest_record = await on_store_thread(self.store.newest_history_time)
         snapshot = await on_store_thread(self.store.restore)
         self.engine.restore(snapshot)
         self._admission.recount()
@@ -123,7 +126,8 @@ class ControlPlane:
         running = asyncio.get_running_loop()
         self.subsystems.start(ControlAccess(running, self.questions, self._put_events, self._backends.probe))
         self.started_at = time.time()
-        self._tasks = [asyncio.ensure_future(work) for work in (self._loop.run(), self._watch(), _warm_up())]
+        running_parts = (self._loop.run(), self._watch(), _warm_up(), self._retention.run(newest_record))
+        self._tasks = [asyncio.ensure_future(part) for part in running_parts]
         await self._apply([])  # the engine takes in what the backends announced before anyone asks
         log.info("started", nodes=len(self.questions.nodes), workloads=len(self.questions.workloads))
 
@@ -285,16 +289,9 @@ class ControlPlane:
                 self._specs.forget(record.id)
 
     async def _watch(self) -> None:
-        """Periodic work: mark silent nodes offline, prune old records."""
-        pruned_at = time.time()
         while True:
             await asyncio.sleep(WATCH_S)
-            now = time.time()
-            self.nodes.notice_silence(now)
-            if now - pruned_at > 3600:
-                pruned_at = now
-                retention = self.settings.retention
-                await self.read(self.store.prune, now - retention.finished, now - retention.history)
+            self.nodes.notice_silence()
 
 
 async def _warm_up() -> None:

@@ -189,6 +189,9 @@ class Store(Protocol):
     ) -> list[dict[str, Any]]:
         """Oldest first, each with its `seq`. With `replica`, what is about another task is left out."""
 
+    def newest_history_time(self) -> float | None:
+        """When the newest line was written; None without any."""
+
     def newest_history(self) -> int:
         """The `seq` of the last line, 0 if there is none."""
 
@@ -212,5 +215,14 @@ class Store(Protocol):
 
     def prune(self, finished_before: float, history_before: float) -> int:
         """Forget finished workloads, old history and old idempotency keys; returns how many rows went."""
+
+    def prune_oldest(self) -> int:
+        """Forget some of the oldest finished workloads and history, whatever their age; returns how many rows went."""
+
+    def size_bytes(self) -> int:
+        """What the records take, without space that deleted ones left."""
+
+    def give_back_space(self) -> bool:
+        """Give some of the space that deleted records left to the file system; False when there is none left."""
 
     def close(self) -> None: ...

@@ -156,6 +156,9 @@ class Reads(ActivityReads):
             query = query.where(history.c.replica.is_(None) | (history.c.replica == replica))
         return self._rows(query)
 
+    def newest_history_time(self) -> float | None:
+        return self._scalar(select(history.c.at).order_by(history.c.seq.desc()).limit(1))
+
     def newest_history(self) -> int:
         return self._scalar(select(func.max(history.c.seq))) or 0
 

@@ -7,13 +7,14 @@ Leaves to others: the database and what its errors mean (`sqlite`), what rows lo
 `restoring`).
 """
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from sqlalchemy import Connection, delete, exists, insert, select
+from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot
@@ -78,7 +79,7 @@ class SqlStore(Reads):
     def prune(self, finished_before: float, history_before: float) -> int:
         """In small transactions, so it can be interrupted anywhere and goes on where it was."""
         rows = 0
-        while gone := self._prune_workloads(finished_before):
+        while gone := self._prune_workloads(workloads.c.finished_at < finished_before):
             rows += gone
         while gone := self._prune_history(history_before):
             rows += gone
@@ -86,10 +87,27 @@ class SqlStore(Reads):
             rows += connection.execute(delete(idempotency).where(idempotency.c.at < history_before)).rowcount
         return rows
 
-    def _prune_workloads(self, finished_before: float) -> int:
+    def prune_oldest(self) -> int:
+        return self._prune_workloads() + self._prune_history(math.inf)
+
+    def size_bytes(self) -> int:
+        with self._reading() as connection:
+            return self._database.used_bytes(connection)
+
+    def give_back_space(self) -> bool:
+        with self._turn:
+            self._require_open()
+            try:
+                return self._database.give_back_space()
+            except Exception as error:  # as in `_writing`
+                raise self._database.explain(error) from error
+
+    def _prune_workloads(self, *conditions: ColumnElement[bool]) -> int:
+        """Some that have ended, the oldest first."""
         query = (
             select(workloads.c.id, workloads.c.shape)
-            .where(workloads.c.state.not_in(UNFINISHED), workloads.c.finished_at < finished_before)
+            .where(workloads.c.state.not_in(UNFINISHED), *conditions)
+            .order_by(workloads.c.id)
             .limit(PRUNED_AT_ONCE)
         )
         with self._writing() as (connection, _):

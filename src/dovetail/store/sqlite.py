@@ -29,6 +29,8 @@ QUICK_CHECK_BYTES = 16 * 2**20  # checking more would be felt at every start
 WRITER_CACHE_KIB = 16 * 1024  # holds the inner pages of all indexes at a million rows
 CHECKPOINT_PAGES = 8_000  # 32 MB of log: a batch of 500 workloads is a few MB, most should commit without a checkpoint
 LOG_KEPT_BYTES = 64 * 2**20
+INCREMENTAL = 2  # of auto_vacuum: free pages are given back when we say so
+PAGES_GIVEN_BACK = 500  # at once: a few milliseconds
 OWNER_ONLY = 0o600
 FOR_OTHERS = 0o007  # never: the variables of tasks are in the database
 
@@ -149,6 +151,21 @@ class SqliteDatabase:
             self._engines.pop().dispose()
         self._lock.release()
 
+    @staticmethod
+    def used_bytes(connection: Connection) -> int:
+        """Without pages that are free."""
+        pages, free, size = (_pragma(connection, name) for name in ("page_count", "freelist_count", "page_size"))
+        return (pages - free) * size
+
+    def give_back_space(self) -> bool:
+        """Shorten the file by some free pages; False when there are none. The writer must not be in use."""
+        with closing(self.writer.raw_connection()) as pooled:
+            connection = pooled.driver_connection
+            assert isinstance(connection, sqlite3.Connection)
+            # As a script: any other call of the driver makes one step, which is one page.
+            connection.executescript(f"PRAGMA incremental_vacuum({PAGES_GIVEN_BACK})")
+            return bool(connection.execute("PRAGMA freelist_count").fetchone()[0])
+
     def explain(self, error: Exception) -> StoreError:
         """What an error of the database means to the person who runs it."""
         cause: BaseException = error
@@ -176,6 +193,7 @@ class SqliteDatabase:
                 is_current = migrating.check_revision(connection, str(self.path), self._migrations)
             if not is_current:
                 _migrate(self.path, self._migrations)
+            _let_it_shrink(self.path)
         else:
             self._create()
         self.writer = self._engine(_begin_writing, _prepare_writer, pool_size=1, max_overflow=0)
@@ -213,6 +231,7 @@ class SqliteDatabase:
         for leftover in (draft, draft.with_name(draft.name + "-journal")):
             leftover.unlink(missing_ok=True)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY))  # its logs get the same mode
+        _let_it_shrink(draft)
         _migrate(draft, self._migrations)
         draft.replace(self.path)
         folder = os.open(self.path.parent, os.O_RDONLY)
@@ -245,6 +264,22 @@ class SqliteDatabase:
 def _connect(path: Path) -> sqlite3.Connection:
     # isolation_level None: transactions begin where SQLAlchemy says, not where the driver guesses.
     return sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+
+
+def _let_it_shrink(path: Path) -> None:
+    """Free pages of a file that was made without this could never be given back. It is rewritten once, if that is
+    quick or saves much."""
+    with closing(_connect(path)) as connection:
+        names = ("auto_vacuum", "page_count", "freelist_count", "page_size")
+        mode, pages, free, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        if mode == INCREMENTAL or (free < pages / 2 and pages * size > QUICK_CHECK_BYTES):
+            return
+        connection.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
+        connection.execute("VACUUM")
+
+
+def _pragma(connection: Connection, name: str) -> int:
+    return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
 
 
 @contextmanager

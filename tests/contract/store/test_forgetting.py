@@ -1,5 +1,7 @@
 """Pruning forgets what is finished and old, all of it, and nothing else."""
 
+from pathlib import Path
+
 from tests.contract.store.records import (
     NOW,
     decision,
@@ -88,3 +90,36 @@ def test_old_idempotency_keys_can_be_used_again(store: Store) -> None:
     assert store.prune(0, history_before=2.0) == 1
     assert store.idempotent_response("old") is None
     assert store.idempotent_response("new") == "2"
+
+
+def test_the_oldest_go_first_whatever_their_age(store: Store) -> None:
+    store.write(submitted(*range(1, 602)))
+    store.write(finished(*range(2, 602)))
+    assert store.prune_oldest() == 500
+    assert store.workload(1) is not None, "it has not ended"
+    assert store.workload(501) is None
+    assert store.workload(502) is not None
+    while store.prune_oldest():
+        pass
+    assert sum(store.counts().values()) == 1
+
+
+def test_space_of_what_was_forgotten_is_given_back(store: Store, tmp_path: Path) -> None:
+    empty = store.size_bytes()
+    store.write(Batch(history=[line(message="x" * 2000) for _ in range(3000)]))
+    full, file = store.size_bytes(), tmp_path / "dovetail.db"
+    assert full > empty + 3000 * 2000
+    store.prune(0, history_before=NOW * 2)
+    assert store.size_bytes() < empty + 100_000
+    pieces = 1
+    while store.give_back_space():
+        pieces += 1
+    assert pieces > 2, "in pieces, between which others write"
+    store.close()  # the log becomes part of the file
+    assert file.stat().st_size < full / 10
+
+
+def test_the_newest_line_says_when_the_last_was_written(store: Store) -> None:
+    assert store.newest_history_time() is None
+    store.write(Batch(history=[line("a", 3.0), line("b", 5.0)]))
+    assert store.newest_history_time() == 5.0

@@ -46,7 +46,7 @@ class NodeService:
         self._nodes, self._registered = nodes, registered
         self._apply, self._put = apply, put
         self._timeout_s = heartbeat_timeout_s
-        self._last_heartbeats: dict[str, float] = {}  # of registered nodes
+        self._last_heartbeats: dict[str, float] = {}  # of registered nodes, by the monotonic clock
 
     def must_exist(self, name: str) -> None:
         if name not in self._nodes:
@@ -58,7 +58,7 @@ class NodeService:
         existing = self._nodes.backend_of(node.name)
         if existing not in (None, REGISTERED):
             raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
-        self._last_heartbeats[node.name] = time.time()
+        self._last_heartbeats[node.name] = time.monotonic()
         await self._apply([NodeJoined(node.model_copy(update={"backend": REGISTERED}))])
 
     async def remove(self, name: str, reason: str) -> None:
@@ -105,7 +105,7 @@ class NodeService:
 
     def expect(self, names: Iterable[str]) -> None:
         """After a restart: known nodes get one full timeout for their first heartbeat."""
-        now = time.time()
+        now = time.monotonic()
         for name in names:
             self._last_heartbeats.setdefault(name, now)
 
@@ -113,7 +113,7 @@ class NodeService:
         """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
         if self._nodes.backend_of(name) != REGISTERED:
             raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
-        self._last_heartbeats[name] = time.time()
+        self._last_heartbeats[name] = time.monotonic()
         events: list[Event] = []
         if not self._nodes.is_online(name):
             events.append(NodeHealthChanged(name, True, ""))
@@ -126,8 +126,9 @@ class NodeService:
         except NotStarted as error:
             raise Unavailable(str(error)) from None
 
-    def notice_silence(self, now: float) -> None:
-        """Mark nodes offline whose last heartbeat is too old."""
+    def notice_silence(self) -> None:
+        """Mark nodes offline whose last heartbeat is too old. A jump of the clock is no silence."""
+        now = time.monotonic()
         silent: list[Event] = [
             NodeHealthChanged(name, False, f"silent for {now - last:.0f} s")
             for name, last in self._last_heartbeats.items()

@@ -10,6 +10,7 @@ from dovetail.control.settings.server import (
     Listen,
     LoopSettings,
     RequestLimits,
+    Retention,
     Settings,
     load_settings,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "Listen",
     "LoopSettings",
     "RequestLimits",
+    "Retention",
     "Settings",
     "TopologyFile",
     "load_settings",

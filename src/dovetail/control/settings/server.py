@@ -85,6 +85,8 @@ class Retention(Strict):
     """How long workloads that have ended are kept, with their tasks and decisions."""
     history: Duration = 7 * 86400.0
     """How long history entries (`dovetail events`) are kept."""
+    max_size: Annotated[Bytes, Field(ge=2**20)] = 4 * 2**30
+    """The largest database. Above it the oldest ended work and history go, however new they are."""
 
 
 class Logging(Strict):
