@@ -18,10 +18,13 @@ from tests.servers.kubelet import Kubelet, kubelet, namespace
 from tests.servers.kubernetes.server import KubeServer
 from tests.unit.api.server import serving, settings_in
 
+from dovetail.backends.kubernetes.permissions import needed_rights as backend_rights
 from dovetail.cli.main import app
 from dovetail.kubernetes.scheduler.permissions import needed_rights, useful_rights
+from dovetail.kubernetes_client.access import read_kubeconfig
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.paths import CORE, one
+from dovetail.kubernetes_client.rights import missing_rights
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 
@@ -68,6 +71,16 @@ def shows(dovetail: Shell, words: str, *command: str) -> None:
     wait_for(said, f"dovetail {' '.join(command)} to say {words!r}", every_s=0.2)
 
 
+def lost(kubeconfig: Path) -> bool:
+    """Whether the account may do less than it needs."""
+
+    async def ask() -> bool:
+        async with Api(read_kubeconfig([kubeconfig])) as api:
+            return bool(await missing_rights(api, backend_rights(SPACE)))
+
+    return asyncio.run(ask())
+
+
 def runs(dovetail: Shell, name: str) -> None:
     dovetail("submit", "--name", name, "--image", "any", "--", "true")
     shows(dovetail, "1 succeeded", "get", name)
@@ -90,6 +103,7 @@ def test_missing_rights_are_named_with_what_grants_them_and_used_once_they_are_t
         runs(dovetail, "granted")
 
         as_admin(kube_server, lambda admin: apply_rights(admin, granted(without="create"), SPACE))
+        wait_for(lambda: lost(kubeconfig), "the server to refuse it: rights change a moment later", every_s=0.1)
         dovetail("submit", "--name", "patient", "--image", "any", "--", "true")
         shows(dovetail, lacks, "backend", "list")
         shows(
