@@ -51,6 +51,11 @@ def test_a_registered_node_fetches_work_and_reports_it(http: httpx.Client) -> No
     in_state(http, "remote", "succeeded")
 
 
+def test_a_meter_may_say_less_than_any_task_can_ask_for(http: httpx.Client) -> None:
+    registered(http, "idle")
+    assert beat(http, "idle", used={"cpu": 0.0004, "memory": "1GB"}) == {"run": [], "stop": []}
+
+
 def test_a_cancelled_task_is_stopped_on_its_node(http: httpx.Client) -> None:
     registered(http, "brief")
     submitted(http, {"name": "stopped", "node_selector": {"place": "brief"}})

@@ -22,7 +22,7 @@ from dovetail.engine.pieces import IsSpent, Pieces, in_one
 from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.text.quantity import Count
+from dovetail.model.text.quantity import Count, MeasuredCores
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.affinity import HOST, Level
 from dovetail.model.workloads.selection import LabelKey, LabelValue, Taint
@@ -48,6 +48,7 @@ class Why(Strict):
 class MeasuredUse(Capacity):
     """What is in use on the node, as measured there."""
 
+    cpu: MeasuredCores = 0.0
     slots: Count = 0
 
 

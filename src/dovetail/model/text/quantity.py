@@ -80,15 +80,24 @@ def _within(value: object, number: Decimal, most: float, shown_most: str, accept
 
 
 def parse_cores(value: object) -> float:
-    accepted = "a number of cores such as 2, 0.5 or 500m"
-    number, unit = _split(value, accepted)
-    if unit not in ("", "m"):
-        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
-    cores = _within(value, number / 1000 if unit == "m" else number, MAX_CORES, "1000000 cores", accepted)
+    cores = _cores(value)
     millicores = round(cores * 1000)
     if cores and not millicores:
         raise ValueError(f"{shown(value)} is below the smallest share, 1m (a thousandth of a core)")
     return millicores / 1000
+
+
+def parse_measured_cores(value: object) -> float:
+    """What a meter says, however little, in whole millicores."""
+    return round(_cores(value) * 1000) / 1000
+
+
+def _cores(value: object) -> Decimal:
+    accepted = "a number of cores such as 2, 0.5 or 500m"
+    number, unit = _split(value, accepted)
+    if unit not in ("", "m"):
+        raise ValueError(f"unknown unit {unit!r} in {shown(value)}; write {accepted}")
+    return _within(value, number / 1000 if unit == "m" else number, MAX_CORES, "1000000 cores", accepted)
 
 
 def format_cores(cores: float) -> str:
@@ -243,6 +252,7 @@ def how_written(annotation: Any, metadata: Sequence[Any] = ()) -> Callable[[Any]
 
 
 Cores = Annotated[float, *_written(parse_cores, format_cores, "CPU cores", "500m")]
+MeasuredCores = Annotated[float, *_written(parse_measured_cores, format_cores, "CPU cores", "500m")]
 GpuAmount = Annotated[float, *_written(parse_gpus, format_gpus, "whole GPUs, or a share of one", "250m")]
 Bytes = Annotated[int, *_written(parse_bytes, format_bytes, "bytes with a unit", "64GiB")]
 Bandwidth = Annotated[int, *_written(parse_bandwidth_mbps, format_bandwidth, "a bandwidth", "400Gbps")]
