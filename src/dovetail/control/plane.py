@@ -7,7 +7,7 @@ ones; only then does the loop decide. A method that changes something returns wh
 import asyncio
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import structlog
@@ -51,6 +51,7 @@ from dovetail.store.sql import sqlite_store
 
 T = TypeVar("T")
 WATCH_S = 1.0
+PIECE_S = 0.005
 WARM_UP_AFTER_S = 5.0
 GC_THRESHOLDS = (50_000, 20, 50)
 
@@ -63,7 +64,7 @@ class ControlPlane:
         self.engine = Engine(settings.scheduling)
         self.questions = Questions(self.engine)
         self.ask = QuestionDesk(lambda: self.questions.version, settings.loop.slice / 2).ask
-        self._admission = Admission(self.engine)
+        self._admission = Admission(self.engine, settings.limits.max_tasks)
         self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
         self.store: Store = sqlite_store(settings.database)
@@ -182,7 +183,7 @@ class ControlPlane:
     async def submit(self, specs: list[Workload], key: IdempotencyKey | None = None) -> list[AcceptedSubmission]:
         """All workloads or none, durable on return. A repeated key returns the first answer; with another request it
         raises Invalid."""
-        self.check(specs)
+        await self.check(specs)
         loop = self._running()
         if key is not None:
             before = await self.read(self.store.idempotent_response, key.name)
@@ -217,13 +218,18 @@ class ControlPlane:
         """How many workloads wait in a queue and its children."""
         return self._admission.counts.waiting(queue)
 
-    def check(self, specs: list[Workload]) -> None:
-        """Raises Invalid for what this server never accepts, whatever the state of the cluster."""
+    async def check(self, specs: list[Workload]) -> None:
+        """Raises Invalid for what this server never accepts, whatever the state of the cluster. A large submission is
+        checked a little at a time, between the turns of the loop."""
         limits = self.settings.limits
         if len(specs) > limits.max_batch:
             words = f"{len(specs)} workloads at once; the most is {limits.max_batch}: split the submission"
             raise Invalid([Complaint("request", None, "", words)])
-        self._admission.check(specs, limits.max_replicas)
+        await in_pieces(self._admission.check_each(specs, limits.max_replicas))
+        replicas, most = sum(spec.replicas for spec in specs), max(limits.max_batch_replicas, limits.max_replicas)
+        if replicas > most:
+            words = f"{replicas} replicas at once; the most in one submission is {most}: split the submission"
+            raise Invalid([Complaint("request", None, "replicas", words)])
 
     async def resolve(self, ref: str, namespace: str | None = None) -> dict[str, Any]:
         """One workload, however it is written (`names`). Raises NotFound; Conflict where several are meant."""
@@ -295,6 +301,15 @@ class ControlPlane:
                 pruned_at = now
                 retention = self.settings.retention
                 await self.read(self.store.prune, now - retention.finished, now - retention.history)
+
+
+async def in_pieces(steps: Iterator[None], at_once_s: float = PIECE_S) -> None:
+    """Take all steps; others have their turn whenever these took that long."""
+    began = time.perf_counter()
+    for _ in steps:
+        if time.perf_counter() - began > at_once_s:
+            await asyncio.sleep(0)
+            began = time.perf_counter()
 
 
 async def _warm_up() -> None:

@@ -28,11 +28,7 @@ def problems_of(
     """Complaints about invalid expressions; if there are none, about requirements that no node can meet together."""
     if not (spec.constraints or spec.node_affinity.required or spec.affinity or spec.conflicts):
         return []
-    expressions: list[Compiled] = [
-        (("constraints", index, constraint.kind.value), constraint.expression, compile_node)
-        for index, constraint in enumerate(spec.constraints)
-    ]
-    if found := _compile_errors(expressions, source):
+    if found := expression_complaints(spec, source):
         return found
     resources: dict[str, Any] = profile.settings.get("resources", {})
     ceiling = ResourceCeiling(tuple(sorted(overcommit.items())), measured=resources.get("basis") == "observed")
@@ -40,6 +36,15 @@ def problems_of(
     if contradiction is None:
         return []
     return [Complaint(source, None, field_name(contradiction.path), contradiction.message)]
+
+
+def expression_complaints(spec: Workload, source: str) -> list[Complaint]:
+    """Complaints about invalid expressions of a workload."""
+    expressions: list[Compiled] = [
+        (("constraints", index, constraint.kind.value), constraint.expression, compile_node)
+        for index, constraint in enumerate(spec.constraints)
+    ]
+    return _compile_errors(expressions, source)
 
 
 def problems_of_policy(policy: Policy) -> list[Complaint]:
