@@ -41,7 +41,7 @@ from dovetail.engine.admission.admission import Admission, AdmissionConflict, En
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
-from dovetail.model.record import Batch, Snapshot
+from dovetail.model.record import Batch, Snapshot, spec_text
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
@@ -191,7 +191,9 @@ class ControlPlane:
                 return key.first_answer(before)
         promise: asyncio.Future[list[AcceptedSubmission]] = asyncio.get_running_loop().create_future()
         ended = await self._ended(specs)
-        loop.inbox.put(PendingSubmission(specs, key, promise, ended))
+        texts: list[str] = []
+        await in_pieces(_write_each(specs, texts))
+        loop.inbox.put(PendingSubmission(specs, key, promise, ended, texts))
         return await promise
 
     async def check_now(self, specs: list[Workload]) -> None:
@@ -301,6 +303,13 @@ class ControlPlane:
                 pruned_at = now
                 retention = self.settings.retention
                 await self.read(self.store.prune, now - retention.finished, now - retention.history)
+
+
+def _write_each(specs: list[Workload], texts: list[str]) -> Iterator[None]:
+    """Add each definition as the store keeps it."""
+    for spec in specs:
+        texts.append(spec_text(spec))
+        yield
 
 
 async def in_pieces(steps: Iterator[None], at_once_s: float = PIECE_S) -> None:

@@ -19,13 +19,11 @@ from dovetail.constraints.syntax import parser
 from dovetail.model.text.complaint import Complaint, Invalid
 
 MOST_MEMORY_BYTES = 1024 * 2**20
-NICE = 5
 EXPRESSIONS_AT_ONCE = 2
 
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
-    os.nice(NICE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
@@ -66,7 +64,3 @@ def _answer(function: Any, args: Any) -> Iterator[tuple[str, Any]]:
 def _pieces(items: list[Any], size: int) -> Iterator[list[Any]]:
     for start in range(0, len(items), size):
         yield items[start : start + size]
-
-
-if __name__ == "__main__":
-    main()

@@ -23,7 +23,9 @@ T = TypeVar("T")
 PROCESSES = 2
 ITEMS_AT_ONCE = 20  # unpacked between two turns of the loop
 _LENGTH_BYTES = 8
-COMMAND = (sys.executable, "-m", "dovetail.api.protocol.reader_process")
+NICE = 5  # it gives way to the server, from its first import on
+_PROGRAM = f"import os; os.nice({NICE}); from dovetail.api.protocol.reader_process import main; main()"
+COMMAND = (sys.executable, "-c", _PROGRAM)
 
 
 class ReaderEnded(Exception):

@@ -73,7 +73,7 @@ class RequestLimits(Strict):
     """A connection whose request has no complete body after this time is closed, with 408."""
     check_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 10.0
     """How long reading and checking one body may take; after that it is refused with 422."""
-    max_batch: Annotated[Count, Field(ge=1)] = 1000
+    max_batch: Annotated[Count, Field(ge=1)] = 500
     """The most workloads in one submission."""
     max_replicas: Annotated[Count, Field(ge=1)] = 10_000
     """The most replicas of one workload."""
@@ -86,7 +86,7 @@ class RequestLimits(Strict):
 
 
 class LoopSettings(Strict):
-    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.05
+    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.02
     """How long the engine decides before it hands its decisions over and takes new events."""
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 32
     """How many commands are sent to one backend at the same time."""

@@ -23,7 +23,7 @@ Path = tuple[str | int, ...]
 
 MAX_BYTES = 8 * 2**20
 MAX_DEPTH = 100
-MAX_VALUES = 1_000_000  # with aliases expanded: ten lines must not become a billion values
+MAX_VALUES = 250_000  # with aliases expanded: ten lines must not become a billion values
 
 _STR_TAGS = ("!", "tag:yaml.org,2002:str")
 _COLLECTION_TAGS = ("!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
