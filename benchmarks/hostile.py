@@ -79,7 +79,7 @@ def _aliases() -> bytes:
     return "\n".join(lines).encode()
 
 
-def _header(server: Server, _: httpx.Client) -> None:
+def _header(server: Server, _client: httpx.Client) -> None:
     with _connected(server) as one:
         try:
             one.sendall(b"GET /api/v1/workloads HTTP/1.1\r\nHost: localhost\r\nX-Large: ")
@@ -89,7 +89,7 @@ def _header(server: Server, _: httpx.Client) -> None:
             return  # refused, as it should be
 
 
-def _half_sent(server: Server, _: httpx.Client) -> None:
+def _half_sent(server: Server, _client: httpx.Client) -> None:
     head = b"POST /api/v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with ExitStack() as stack:
         for _ in range(200):
@@ -100,7 +100,7 @@ def _half_sent(server: Server, _: httpx.Client) -> None:
                 continue
 
 
-def _slow(server: Server, _: httpx.Client) -> None:
+def _slow(server: Server, _client: httpx.Client) -> None:
     with ExitStack() as stack:
         for _ in range(500):
             try:
@@ -126,7 +126,7 @@ def _replicas(server: Server, client: httpx.Client) -> None:
 
 
 def _sends(body: bytes, headers: dict[str, str] = JSON, times: int = 1) -> Send:
-    def send(server: Server, _: httpx.Client) -> None:
+    def send(server: Server, _client: httpx.Client) -> None:
         threads = [threading.Thread(target=_post, args=(server, body, headers)) for _ in range(times)]
         for thread in threads:
             thread.start()

@@ -153,7 +153,7 @@ def test_a_body_that_takes_too_long_to_check_is_given_up(tmp_path: Path) -> None
         httpx.Client(base_url=url + API, timeout=60, trust_env=False, verify=False) as http,
     ):
         problem = problem_in(http.post("/workloads", json=slow), 422)
-        assert "was not read and checked within 1s; split it, or simplify it" in problem["detail"]
+        assert "takes more than 1s to read and check; split it, or simplify it" in problem["detail"]
         fine = {"name": "fine", "run": {"command": ["x" * 5000]}}  # too large to be read by the server itself
         assert http.post("/workloads", json=fine).status_code == 201
 

@@ -126,7 +126,8 @@ async def _read(request: Request, read: Callable[..., T], *args: Any) -> T:
         try:
             return await elsewhere(limits.check_timeout, read, *given)
         except ReaderEnded:
-            words = f"was not read and checked within {format_duration(limits.check_timeout)}; split it, or simplify it"
+            budget = format_duration(limits.check_timeout)
+            words = f"takes more than {budget} to read and check; split it, or simplify it"
             raise Invalid([Complaint(SOURCE, None, "", words)]) from None
 
 

@@ -33,8 +33,10 @@ def main() -> None:
     answers.flush()
     with suppress(ReaderEnded):
         while True:
-            function, args = pickle.loads(read_frame(jobs))  # noqa: S301 - of the server that started it
+            budget_s, function, args = pickle.loads(read_frame(jobs))  # noqa: S301 - of the server that started it
+            signal.setitimer(signal.ITIMER_PROF, budget_s)  # the signal ends the process
             frames = list(_answer(function, args))
+            signal.setitimer(signal.ITIMER_PROF, 0)
             send_frame(answers, len(frames))
             for frame in frames:
                 send_frame(answers, frame)

@@ -1,7 +1,7 @@
 """Processes that read large bodies, so that neither the loop nor a decision waits for them.
 
 Parsing and validating hold the interpreter's lock: a thread would stop the loop as much as the loop itself. Guarantees:
-a job ends within its time, or its process is ended and the next job gets a new one; memory of a job is bounded; what
+a job ends within its CPU time, or its process ends and the next job gets a new one; memory of a job is bounded; what
 comes back is unpacked a little at a time. A process starts when it is first needed and ends with this one.
 """
 
@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, ParamSpec, TypeVar, cast
+from typing import IO, Any, ParamSpec, TypeVar, cast
 
 from dovetail.constraints.syntax.parser import remember
 
@@ -21,6 +21,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PROCESSES = 2
+PATIENCE = 10  # times the budget, until a process that does not come to work is ended
 ITEMS_AT_ONCE = 20  # unpacked between two turns of the loop
 _LENGTH_BYTES = 8
 NICE = 5  # it gives way to the server, from its first import on
@@ -32,13 +33,13 @@ class ReaderEnded(Exception):
     """The process ended before it answered: it took too long or too much memory."""
 
 
-def send_frame(pipe: BinaryIO, value: Any) -> None:
+def send_frame(pipe: IO[bytes], value: Any) -> None:
     packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     pipe.write(len(packed).to_bytes(_LENGTH_BYTES, "big"))
     pipe.write(packed)
 
 
-def read_frame(pipe: BinaryIO) -> bytes:
+def read_frame(pipe: IO[bytes]) -> bytes:
     """Raises ReaderEnded at the end of the pipe."""
     length = pipe.read(_LENGTH_BYTES)
     if len(length) < _LENGTH_BYTES:
@@ -57,7 +58,8 @@ class BodyReader:
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, budget_s: float, function: Callable[..., Any], args: tuple[Any, ...]) -> list[bytes]:
-        """The frames of the answer. Raises ReaderEnded."""
+        """The frames of the answer. `budget_s`: of CPU time, since a busy machine is not the sender's fault. Raises
+        ReaderEnded."""
         try:
             process = self._started()
         except ReaderEnded:
@@ -65,10 +67,10 @@ class BodyReader:
             raise
         assert process.stdin is not None
         assert process.stdout is not None
-        ending = threading.Timer(budget_s, process.kill)
+        ending = threading.Timer(budget_s * PATIENCE, process.kill)
         ending.start()
         try:
-            send_frame(process.stdin, (function, args))
+            send_frame(process.stdin, (budget_s, function, args))
             process.stdin.flush()
             frames = int(pickle.loads(read_frame(process.stdout)))  # noqa: S301 - of our own process
             return [read_frame(process.stdout) for _ in range(frames)]

@@ -10,7 +10,7 @@ from typing import TypeVar
 import orjson
 from pydantic import BaseModel
 
-from dovetail.engine.policies.validation import expression_complaints, problems_of_policy
+from dovetail.constraints.expression_complaints import expression_complaints, problems_of_policy
 from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.document import Document, read_documents

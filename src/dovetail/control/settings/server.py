@@ -72,7 +72,7 @@ class RequestLimits(Strict):
     body_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
     """A connection whose request has no complete body after this time is closed, with 408."""
     check_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 10.0
-    """How long reading and checking one body may take; after that it is refused with 422."""
+    """How much CPU time reading and checking one body may take; one that needs more is refused with 422."""
     max_batch: Annotated[Count, Field(ge=1)] = 500
     """The most workloads in one submission."""
     max_replicas: Annotated[Count, Field(ge=1)] = 10_000
