@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from dovetail.constraints.pattern_answers import answer_all, patterns_in
 from dovetail.constraints.syntax import parser
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
@@ -193,6 +194,7 @@ class ControlPlane:
         ended = await self._ended(specs)
         texts: list[str] = []
         await in_pieces(_write_each(specs, texts))
+        await self._answer_patterns(specs)
         loop.inbox.put(PendingSubmission(specs, key, promise, ended, texts))
         return await promise
 
@@ -215,6 +217,14 @@ class ControlPlane:
             if row is not None and row["finished_at"] is not None:
                 found[namespace, name] = (row["id"], WorkloadState(row["state"]))
         return found
+
+    async def _answer_patterns(self, specs: list[Workload]) -> None:
+        """Match patterns with the nodes there are on a thread, before a decision has to."""
+        asked = {one for spec in specs if spec.constraints for one in patterns_in(spec)}
+        if asked:
+            nodes = self.questions.nodes
+            values = [(text, list(nodes.names) if key is None else nodes.label_values(key)) for text, key in asked]
+            await asyncio.to_thread(answer_all, values)
 
     def waiting_in(self, queue: int) -> int:
         """How many workloads wait in a queue and its children."""

@@ -44,6 +44,7 @@ _BOOLS = {
     **dict.fromkeys(("0", "f", "false", "FALSE", "False"), False),
 }
 _LEAST_EXPONENT, _MOST_DIGITS = -4, 6
+PATTERNS_KEPT = 256
 ANSWERS_KEPT = 16_384  # a pattern
 MAX_PATTERN = 500  # steps of its program: each sign of a text may have to be compared at each step
 Run = Callable[..., Value]
@@ -199,6 +200,7 @@ def quantity(name: str, text: str) -> tuple[Type, Value]:
     return gives, constant(read(text))
 
 
+@lru_cache(maxsize=PATTERNS_KEPT)
 def pattern(text: str) -> Callable[[str], bool]:
     """Whether a string contains a match; in linear time, whatever the pattern. Raises ValueError for a bad one."""
     import re2  # type: ignore[import-untyped]  # takes some milliseconds, which only those who use it should wait for
