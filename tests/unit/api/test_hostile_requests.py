@@ -171,3 +171,9 @@ def test_a_large_body_is_read_like_a_small_one(http: httpx.Client) -> None:
     )
     assert wrong["errors"][0]["field"] == "constraints[0].require"
     assert "^" in wrong["errors"][0]["detail"]
+
+
+def test_a_yaml_body_is_bounded_in_values(http: httpx.Client) -> None:
+    many = b"name: w\nlabels: [" + b"a," * 250_000 + b"a]"
+    answer = http.post("/workloads", content=many, headers={"Content-Type": "application/yaml"})
+    assert "request body:2: holds more than 250000 values" in problem_in(answer, 422)["detail"]

@@ -23,6 +23,7 @@ Model = TypeVar("Model", bound=BaseModel)
 SOURCE = "request body"
 JSON, YAML = "application/json", "application/yaml"
 _WRAPPER = "workloads"
+MAX_YAML_VALUES = 250_000  # the line of each is known, which takes memory
 
 
 def read_workloads(content: bytes, media_type: str, max_bytes: int, most: int) -> list[Workload]:
@@ -57,7 +58,7 @@ def read_model(
 def _documents(content: bytes, media_type: str, max_bytes: int) -> list[Document]:
     if not content.strip():
         return []
-    return [_json(content)] if media_type == JSON else read_documents(content, SOURCE, max_bytes)
+    return [_json(content)] if media_type == JSON else read_documents(content, SOURCE, max_bytes, MAX_YAML_VALUES)
 
 
 def _json(content: bytes) -> Document:
