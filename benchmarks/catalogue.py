@@ -15,6 +15,7 @@ MODULES = (
     "benchmarks.control.http",
     "benchmarks.control.restart",
     "benchmarks.control.load",
+    "benchmarks.hostile",
     "benchmarks.queues",
     "benchmarks.preemption",
     "benchmarks.recovery",

@@ -20,7 +20,7 @@ from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs.program import NodeProgram
-from dovetail.constraints.syntax.parser import parse, warm_up
+from dovetail.constraints.syntax.parser import forget, parse, warm_up
 
 NODES = 100_000
 SAMPLE, SLOW_SAMPLE = 10_000, 500  # nodes that the libraries are asked about
@@ -143,7 +143,7 @@ def reading(_: Bench) -> Iterator[tuple[str, Measured]]:
 
 
 def _refused(text: str) -> None:
-    parse.cache_clear()
+    forget()
     try:
         NodeProgram(text, parse(text))
     except ExpressionError:

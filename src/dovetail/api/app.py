@@ -11,6 +11,7 @@ from dovetail.api import backends, names, network, queues, task_output, usage, w
 from dovetail.api.nodes import nodes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
+from dovetail.api.protocol.body import BodiesInFlight
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
 from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.api.protocol.openapi import describe
@@ -65,6 +66,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.state.plane = plane
     app.state.streams = StreamLimit(plane.settings.limits.max_streams)
     app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.streams`)
+    app.state.bodies = BodiesInFlight(plane.settings.limits.max_bodies)
     api = APIRouter(prefix=PREFIX)
     for module in MODULES:
         api.include_router(module.router)

@@ -7,8 +7,9 @@ from typing import Annotated, cast
 from fastapi import Query, Request
 from pydantic import BaseModel, Field
 
-from dovetail.api.protocol.body import SOURCE, Author, Note, model_in, plane_of
+from dovetail.api.protocol.body import Author, Note, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.reading import SOURCE
 from dovetail.api.protocol.replies import CreatedJson, Json
 from dovetail.backends.contract import Capabilities, UnusableSetting
 from dovetail.backends.registry import BackendEntry, check_entry, kind_names

@@ -7,8 +7,9 @@ from typing import Annotated, cast
 from fastapi import Query, Request
 from pydantic import ValidationError
 
-from dovetail.api.protocol.body import SOURCE, content_in, is_csv, model_in, plane_of
+from dovetail.api.protocol.body import content_in, is_csv, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.reading import SOURCE
 from dovetail.api.protocol.replies import Json, NoContent, PlainText
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.network import NetworkService

@@ -117,7 +117,7 @@ async def submit(
     key = None if idempotency_key is None else IdempotencyKey(idempotency_key, digest_of(request))
     plane = plane_of(request)
     if dry_run:
-        plane.check(specs)
+        await plane.check(specs)
         await plane.check_now(specs)
         return Json({"plans": await plans(plane, specs)})
     try:

@@ -77,11 +77,18 @@ class LabelColumn:
         """bool[node]: which nodes match."""
         found = self._masks.get(match)
         if found is None:
-            values = [None, *self.vocabulary]
-            by_code = np.array([value_matches(value, match) for value in values], dtype=np.bool_)
-            found = by_code.take(self.codes)
+            found = self._matching_codes(match).take(self.codes)
             _keep(self._masks, match, found)
         return found
+
+    def _matching_codes(self, match: Match) -> B1:
+        """bool[code]: a lookup for each value that is listed; a long list does not meet every value of the column."""
+        if match.operator in (Operator.IN, Operator.NOT_IN):
+            found = np.zeros(1 + len(self.vocabulary), dtype=np.bool_)
+            found[[self.code_of[value] for value in match.values if value in self.code_of]] = True
+            return found if match.operator is Operator.IN else ~found
+        values = [None, *self.vocabulary]
+        return np.array([value_matches(value, match) for value in values], dtype=np.bool_)
 
     def number(self, match: Match) -> F8:
         """The same as 1.0 and 0.0, ready to be weighted."""

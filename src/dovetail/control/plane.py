@@ -7,11 +7,12 @@ ones; only then does the loop decide. A method that changes something returns wh
 import asyncio
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import structlog
 
+from dovetail.constraints.pattern_answers import answer_all, patterns_in
 from dovetail.constraints.syntax import parser
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
@@ -42,7 +43,7 @@ from dovetail.engine.admission.admission import Admission, AdmissionConflict, En
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
-from dovetail.model.record import Batch, Snapshot
+from dovetail.model.record import Batch, Snapshot, spec_text
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
@@ -52,6 +53,7 @@ from dovetail.store.sql import sqlite_store
 
 T = TypeVar("T")
 WATCH_S = 1.0
+PIECE_S = 0.005
 WARM_UP_AFTER_S = 5.0
 GC_THRESHOLDS = (50_000, 20, 50)
 
@@ -64,7 +66,7 @@ class ControlPlane:
         self.engine = Engine(settings.scheduling)
         self.questions = Questions(self.engine)
         self.ask = QuestionDesk(lambda: self.questions.version, settings.loop.slice / 2).ask
-        self._admission = Admission(self.engine)
+        self._admission = Admission(self.engine, settings.limits.max_tasks)
         self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
         self.store: Store = sqlite_store(settings.database)
@@ -186,7 +188,7 @@ class ControlPlane:
     async def submit(self, specs: list[Workload], key: IdempotencyKey | None = None) -> list[AcceptedSubmission]:
         """All workloads or none, durable on return. A repeated key returns the first answer; with another request it
         raises Invalid."""
-        self.check(specs)
+        await self.check(specs)
         loop = self._running()
         if key is not None:
             before = await self.read(self.store.idempotent_response, key.name)
@@ -194,7 +196,10 @@ class ControlPlane:
                 return key.first_answer(before)
         promise: asyncio.Future[list[AcceptedSubmission]] = asyncio.get_running_loop().create_future()
         ended = await self._ended(specs)
-        loop.inbox.put(PendingSubmission(specs, key, promise, ended))
+        texts: list[str] = []
+        await in_pieces(_write_each(specs, texts))
+        await self._answer_patterns(specs)
+        loop.inbox.put(PendingSubmission(specs, key, promise, ended, texts))
         return await promise
 
     async def check_now(self, specs: list[Workload]) -> None:
@@ -217,17 +222,30 @@ class ControlPlane:
                 found[namespace, name] = (row["id"], WorkloadState(row["state"]))
         return found
 
+    async def _answer_patterns(self, specs: list[Workload]) -> None:
+        """Match patterns with the nodes there are on a thread, before a decision has to."""
+        asked = {one for spec in specs if spec.constraints for one in patterns_in(spec)}
+        if asked:
+            nodes = self.questions.nodes
+            values = [(text, list(nodes.names) if key is None else nodes.label_values(key)) for text, key in asked]
+            await asyncio.to_thread(answer_all, values)
+
     def waiting_in(self, queue: int) -> int:
         """How many workloads wait in a queue and its children."""
         return self._admission.counts.waiting(queue)
 
-    def check(self, specs: list[Workload]) -> None:
-        """Raises Invalid for what this server never accepts, whatever the state of the cluster."""
+    async def check(self, specs: list[Workload]) -> None:
+        """Raises Invalid for what this server never accepts, whatever the state of the cluster. A large submission is
+        checked a little at a time, between the turns of the loop."""
         limits = self.settings.limits
         if len(specs) > limits.max_batch:
             words = f"{len(specs)} workloads at once; the most is {limits.max_batch}: split the submission"
             raise Invalid([Complaint("request", None, "", words)])
-        self._admission.check(specs, limits.max_replicas)
+        await in_pieces(self._admission.check_each(specs, limits.max_replicas))
+        replicas, most = sum(spec.replicas for spec in specs), max(limits.max_batch_replicas, limits.max_replicas)
+        if replicas > most:
+            words = f"{replicas} replicas at once; the most in one submission is {most}: split the submission"
+            raise Invalid([Complaint("request", None, "replicas", words)])
 
     async def resolve(self, ref: str, namespace: str | None = None) -> dict[str, Any]:
         """One workload, however it is written (`names`). Raises NotFound; Conflict where several are meant."""
@@ -292,6 +310,22 @@ class ControlPlane:
         while True:
             await asyncio.sleep(WATCH_S)
             self.nodes.notice_silence()
+
+
+def _write_each(specs: list[Workload], texts: list[str]) -> Iterator[None]:
+    """Add each definition as the store keeps it."""
+    for spec in specs:
+        texts.append(spec_text(spec))
+        yield
+
+
+async def in_pieces(steps: Iterator[None], at_once_s: float = PIECE_S) -> None:
+    """Take all steps; others have their turn whenever these took that long."""
+    began = time.perf_counter()
+    for _ in steps:
+        if time.perf_counter() - began > at_once_s:
+            await asyncio.sleep(0)
+            began = time.perf_counter()
 
 
 async def _warm_up() -> None:

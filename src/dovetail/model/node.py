@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.resources import Capacity
 from dovetail.model.text.strict import AtField, Name, NodeName, Strict, shared
-from dovetail.model.workloads.selection import Labels, Taint
+from dovetail.model.workloads.selection import NodeLabels, Taint
 from dovetail.model.workloads.workload import WorkloadKind
 
 
@@ -34,7 +34,7 @@ class Node(Strict):
     name: NodeName
     backend: Name = "registered"
     capacity: Capacity = shared(Capacity())
-    labels: Labels = shared({})
+    labels: NodeLabels = shared({})
     taints: Annotated[list[Taint], Field(max_length=100)] = shared([])
     kinds: list[WorkloadKind] = shared(list(WorkloadKind))
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = shared([])

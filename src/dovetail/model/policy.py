@@ -8,7 +8,7 @@ policy may change with the cluster: each `adjust` rule says when, until when, an
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Annotated, Self
 
@@ -17,7 +17,8 @@ from pydantic import AfterValidator, Field, model_validator
 from dovetail.model.text.quantity import Count
 from dovetail.model.text.strict import AtField, Name, Strict, check_name, shared, shown
 from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread
-from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint, ConstraintKind, Expression, Text, Weight
+from dovetail.model.workloads.constraint import Constraint, ConstraintKind, Expression, Text, Weight, check_expressions
+from dovetail.model.workloads.limits import MAX_CONSTRAINTS
 
 MAX_ATTACHMENTS = 1000
 MAX_ADJUSTMENTS = 10
@@ -175,7 +176,14 @@ class Policy(Strict):
             raise ValueError(words)
         if given:
             self._check_short_form(given[0])
+        check_expressions(self._expressions())
         return self
+
+    def _expressions(self) -> Iterator[Expression]:
+        for rule in self.rules:
+            yield rule.expression
+            for one in rule.adjust:
+                yield from (one.when, *([] if one.until is None else [one.until]))
 
     def _check_short_form(self, kind: ConstraintKind) -> None:
         """Check a top-level constraint like one in the list."""

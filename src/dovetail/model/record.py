@@ -36,6 +36,11 @@ class WorkloadRecord:
     finished_at: float | None = None
 
 
+def spec_text(spec: Workload) -> str:
+    """A definition as the store keeps it."""
+    return spec.model_dump_json(exclude_unset=True)
+
+
 @dataclass(slots=True)
 class NewWorkload:
     """An accepted workload: its definition, the part of it that placement needs, and when it was accepted."""
@@ -54,7 +59,10 @@ class NewWorkload:
     queue: str | None = None  # the path of the queue that it waits in
 
     @staticmethod
-    def of(id_: int, spec: Workload, shape_json: str, submitted_at: float, queue: str) -> "NewWorkload":
+    def of(
+        id_: int, spec: Workload, shape_json: str, submitted_at: float, queue: str, spec_json: str | None = None
+    ) -> "NewWorkload":
+        """`spec_json`: what `spec_text` gave before."""
         return NewWorkload(
             id=id_,
             namespace=spec.namespace,
@@ -64,7 +72,7 @@ class NewWorkload:
             user=spec.user,
             service=spec.service,
             replicas=spec.replicas,
-            spec_json=spec.model_dump_json(exclude_unset=True),
+            spec_json=spec_text(spec) if spec_json is None else spec_json,
             shape_json=shape_json,
             submitted_at=submitted_at,
             queue=queue,

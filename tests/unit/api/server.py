@@ -12,6 +12,7 @@ import uvicorn
 from tests.patience import wait_for
 
 from dovetail.api.app import create_app
+from dovetail.api.protocol.connections import bounded_http
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 
@@ -55,7 +56,7 @@ def serving(settings: Settings) -> Iterator[str]:
     """The address of a server that runs until the end of the block."""
     listening = socket.create_server(("127.0.0.1", 0))
     app = create_app(ControlPlane(settings))
-    config = uvicorn.Config(app, log_level="error")
+    config = uvicorn.Config(app, log_level="error", http=bounded_http(settings.limits))
     server = StoppingServer(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

@@ -7,8 +7,9 @@ from typing import Annotated, Any, cast
 from fastapi import Path, Request
 from pydantic import Field
 
-from dovetail.api.protocol.body import SOURCE, Author, Note, model_in, plane_of
+from dovetail.api.protocol.body import Author, Note, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.reading import SOURCE
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs.program import compile_node

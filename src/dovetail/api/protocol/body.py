@@ -1,29 +1,25 @@
 """Reading what was sent: parameters that several routes take, and bodies of JSON or YAML as models.
 
-Guarantees: a body is never held beyond `limits.max_body`, whether or not it said how long it is; whatever it holds,
-the outcome is models, or a problem with everything that is wrong. Large bodies are read on threads of their own, so
-that neither the loop nor the store waits for them. JSON is parsed strictly: no NaN, no infinity, UTF-8 only, and
-nesting is bounded.
+Guarantees: a body is never held beyond `limits.max_body`, whether or not it said how long it is, and all bodies
+together not beyond `limits.max_bodies`. Small ones are read at once (`reading`), large ones by other processes
+(`readers`), so that neither the loop nor the store waits for them.
 """
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from hashlib import blake2b
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-import orjson
 from fastapi import Query, Request
 from pydantic import BaseModel, Field
 
 from dovetail.api.protocol.problems import HttpProblem
+from dovetail.api.protocol.readers import ReaderEnded, elsewhere
+from dovetail.api.protocol.reading import JSON, SOURCE, YAML, read_model, read_workloads
 from dovetail.control.plane import ControlPlane
 from dovetail.model.policy import Prose
 from dovetail.model.text.complaint import Complaint, Invalid
-from dovetail.model.text.document import Document, read_documents
-from dovetail.model.text.quantity import show_bytes
-from dovetail.model.text.reading import check_documents
-from dovetail.model.workloads.reading import workloads_of
+from dovetail.model.text.quantity import format_duration, show_bytes
 from dovetail.model.workloads.workload import Workload
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -39,14 +35,9 @@ Namespace = Annotated[
 InNamespace = Annotated[str, Query(max_length=200)]
 Reason = Annotated[str, Field(max_length=500)]
 
-SOURCE = "request body"
-SMALL_BYTES = 16 * 1024
-JSON, YAML = "application/json", "application/yaml"
+SMALL_BYTES = 2048  # reading so much takes a few milliseconds, whatever it says
 _YAML_TYPES = frozenset({YAML, "application/x-yaml", "text/yaml", "text/x-yaml"})
-_WRAPPER = "workloads"
 _IDEMPOTENT = "Idempotency-Key"
-
-_readers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="read-body")
 
 
 def plane_of(request: Request) -> ControlPlane:
@@ -57,46 +48,57 @@ def plane_of(request: Request) -> ControlPlane:
 
 async def workloads_in(request: Request) -> list[Workload]:
     """One workload, a list of them, or `{"workloads": […]}`."""
-    most = plane_of(request).settings.limits.max_batch
-
-    def read(documents: list[Document]) -> list[Workload]:
-        items = [item for document in documents for item in _unwrapped(document).items()]
-        if len(items) > most:
-            words = f"holds {len(items)} workloads; the most at once is {most}: split the submission"
-            raise Invalid([Complaint(SOURCE, None, "", words)])
-        return workloads_of(items, SOURCE)
-
-    return await _read(request, read)
+    return await _read(request, read_workloads, plane_of(request).settings.limits.max_batch)
 
 
 async def model_in(request: Request, model: type[Model], defaults: dict[str, object] | None = None) -> Model:
     """Exactly one of the model. `defaults` fill in fields of a mapping that were left out; no body is `{}`."""
-
-    def read(documents: list[Document]) -> Model:
-        if len(documents) > 1:
-            raise Invalid([Complaint(SOURCE, documents[1].line_of(()), "", "holds more than one document")])
-        document = documents[0] if documents else Document({}, SOURCE)
-        if isinstance(document.data, dict) and defaults:
-            document = Document({**defaults, **document.data}, SOURCE, document.lines)
-        return check_documents(model, [document])[0]
-
-    return await _read(request, read)
+    return await _read(request, read_model, model, defaults)
 
 
 async def content_in(request: Request) -> bytes:
     """What was sent, of whatever kind, as it is."""
-    limit = plane_of(request).settings.limits.max_body
-    too_large = HttpProblem(413, f"the body is larger than {show_bytes(limit)}, the most this server reads: split it")
+    async with _received(request) as content:
+        return content
+
+
+@asynccontextmanager
+async def _received(request: Request) -> AsyncIterator[bytes]:
+    """The body. While the block runs, it counts among the bodies that the server holds."""
+    limits = plane_of(request).settings.limits
+    held: BodiesInFlight = request.app.state.bodies
+    too_large = HttpProblem(
+        413, f"the body is larger than {show_bytes(limits.max_body)}, the most this server reads: split it"
+    )
     declared = request.headers.get("Content-Length", "")
-    if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
+    if declared.isascii() and declared.isdigit() and int(declared[:20]) > limits.max_body:
         raise too_large
     pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > limit:
-            raise too_large
-        pieces.append(piece)
-    return b"".join(pieces)
+    try:
+        async for piece in request.stream():
+            size += len(piece)
+            if size > limits.max_body:
+                raise too_large
+            held.add(len(piece))
+            pieces.append(piece)
+        yield b"".join(pieces)
+    finally:
+        held.bytes -= size if size <= limits.max_body else sum(map(len, pieces))
+
+
+class BodiesInFlight:
+    """How many bytes of bodies the server holds, of all requests together."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.bytes = 0
+
+    def add(self, size: int) -> None:
+        """Raises HttpProblem if there are too many; the caller counts them as held all the same."""
+        self.bytes += size
+        if self.bytes > self._most:
+            words = f"the server reads {show_bytes(self._most)} of other requests already; try again in a moment"
+            raise HttpProblem(503, words, headers={"Retry-After": "1"})
 
 
 def digest_of(request: Request) -> str:
@@ -110,26 +112,23 @@ def is_csv(request: Request) -> bool:
     return request.headers.get("Content-Type", "").split(";")[0].strip().lower() == "text/csv"
 
 
-async def _read(request: Request, read: Callable[[list[Document]], T]) -> T:
+async def _read(request: Request, read: Callable[..., T], *args: Any) -> T:
     media_type = _media_type(request)
-    content = await content_in(request)
-
-    def whole() -> T:
+    limits = plane_of(request).settings.limits
+    async with _received(request) as content:
         if _IDEMPOTENT in request.headers:
             request.state.body_digest = blake2b(content, digest_size=16).hexdigest()
-        if not content.strip():
-            return read([])
-        if media_type == JSON:
-            return read([_json(content)])
-        return read(read_documents(content, SOURCE, plane_of(request).settings.limits.max_body))
-
-    if not content and media_type is None:
-        return read([])
-    if media_type is None:
-        raise HttpProblem(415, f"the body has no Content-Type; send {JSON} or {YAML}")
-    if len(content) <= SMALL_BYTES:
-        return whole()
-    return await asyncio.get_running_loop().run_in_executor(_readers, whole)
+        if content and media_type is None:
+            raise HttpProblem(415, f"the body has no Content-Type; send {JSON} or {YAML}")
+        given = (content, media_type or JSON, limits.max_body, *args)
+        if len(content) <= SMALL_BYTES:
+            return read(*given)
+        try:
+            return await elsewhere(limits.check_timeout, read, *given)
+        except ReaderEnded:
+            budget = format_duration(limits.check_timeout)
+            words = f"takes more than {budget} to read and check; split it, or simplify it"
+            raise Invalid([Complaint(SOURCE, None, "", words)]) from None
 
 
 def _media_type(request: Request) -> str | None:
@@ -149,18 +148,3 @@ def _media_type(request: Request) -> str | None:
     if media_type in _YAML_TYPES:
         return YAML
     raise HttpProblem(415, f"{media_type[:60]!r} is not read here; send Content-Type: {JSON} or {YAML}")
-
-
-def _json(content: bytes) -> Document:
-    try:
-        return Document(orjson.loads(content), SOURCE)
-    except orjson.JSONDecodeError as error:
-        words = f"is not JSON: {error.msg} (column {error.colno})"
-        raise Invalid([Complaint(SOURCE, error.lineno, "", words)]) from None
-
-
-def _unwrapped(document: Document) -> Document:
-    data = document.data
-    if isinstance(data, dict) and list(data) == [_WRAPPER] and isinstance(data[_WRAPPER], list):
-        return Document(data[_WRAPPER], document.source, document.lines, (*document.at, _WRAPPER))
-    return document

@@ -58,7 +58,7 @@ async def plan(request: Request, tasks: Annotated[int, Query(ge=1, le=MOST_TASKS
     each workload are tried at most."""
     specs = await workloads_in(request)
     plane = plane_of(request)
-    plane.check(specs)
+    await plane.check(specs)
     return Json({"plans": await plans(plane, specs, tasks)})
 
 
@@ -67,7 +67,7 @@ async def capacity(request: Request) -> Json[CapacityAnswer]:
     """How many more tasks like this fit, and where. The name and the number of replicas do not matter."""
     spec = await model_in(request, CapacityQuestion)
     plane = plane_of(request)
-    plane.check([spec.model_copy(update={"replicas": 1})])
+    await plane.check([spec.model_copy(update={"replicas": 1})])
     free = await plane.ask(lambda is_spent: plane.questions.plans.capacity(spec, is_spent=is_spent))
     return Json(
         {

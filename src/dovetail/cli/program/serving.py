@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import uvicorn
 
 from dovetail.api.app import create_app
+from dovetail.api.protocol.connections import bounded_http
 from dovetail.cli.program.loop import fast_loop
 from dovetail.cli.terminal.failure import Failure
 from dovetail.control.errors import StoreError
@@ -59,6 +60,7 @@ async def _serve(
             log_level="warning",
             access_log=False,
             server_header=False,
+            http=bounded_http(settings.limits),
             timeout_graceful_shutdown=_FINISH_WITHIN_S,
         )
     )

@@ -9,7 +9,6 @@ are noticed. Two texts are compared where one has few values left.
 
 from collections.abc import Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 from dovetail.cluster.labels import value_matches
@@ -30,7 +29,7 @@ from dovetail.constraints.contradictions.normal_form import (
     is_text,
     texts_in,
 )
-from dovetail.constraints.syntax.tree import Call, ListOf, Literal, Tree
+from dovetail.constraints.syntax.tree import Call, ListOf, Literal, Tree, children_of
 from dovetail.model.workloads.selection import Operator
 
 Test = TextTest | Matched
@@ -63,12 +62,21 @@ def tested(subject: Tree, tests: tuple[Test, ...]) -> Tested | None:
 def no_pair_fits(ways: AbstractSet[str], left: Tested, right: Tested) -> bool:
     """Can two strings not compare so? Answered where one has few values left."""
     if left.few is not None and right.few is not None:
-        return not any(_way(one, other) in ways for one, other in product(left.few, right.few))
+        return not ways & _ways(left.few, right.few)
     if ways != {EQUAL}:
         return False
     if left.few is not None:
-        return not any(_fit(right.tests, value) for value in left.few)
-    return right.few is not None and not any(_fit(left.tests, value) for value in right.few)
+        return not _fitting_all(right.tests, left.few)
+    return right.few is not None and not _fitting_all(left.tests, right.few)
+
+
+def _ways(some: Sequence[str], others: Sequence[str]) -> set[str]:
+    """How one of some texts may lie to one of the others."""
+    if not some or not others:
+        return set()
+    less, more = min(some) < max(others), max(some) > min(others)
+    equal = not set(some).isdisjoint(others)
+    return {way for way, there in ((LESS, less), (EQUAL, equal), (MORE, more)) if there}
 
 
 def _few(subject: Tree, tests: Sequence[Test]) -> tuple[str, ...] | None:
@@ -76,12 +84,26 @@ def _few(subject: Tree, tests: Sequence[Test]) -> tuple[str, ...] | None:
     other = _another([value for values in mentioned if values is not None for value in values])
     for test, values in zip(tests, mentioned, strict=True):
         if values is not None and not _fits(test, other):
-            return tuple([value for value in dict.fromkeys(values) if _fit(tests, value)])
+            return tuple(_fitting_all(tests, list(dict.fromkeys(values))))
     return None
 
 
-def _way(one: str, other: str) -> str:
-    return EQUAL if one == other else LESS if one < other else MORE
+def _fitting_all(tests: Sequence[Test], values: Sequence[str]) -> Sequence[str]:
+    """The values of which all tests may hold."""
+    for test in tests:
+        values = _fitting(test, values)
+    return values
+
+
+def _fitting(test: Test, values: Sequence[str]) -> Sequence[str]:
+    """The values of which the test may hold, in time that grows with their number and not with its square: a test that
+    mentions values treats all of them alike, and all others alike."""
+    mentioned = _mentioned(test.subject, test)
+    if mentioned is None:
+        return [value for value in values if _fits(test, value)]
+    if_named = bool(mentioned) and _fits(test, mentioned[0])
+    if_not, named = _fits(test, _another(mentioned)), frozenset(mentioned)
+    return [value for value in values if (if_named if value in named else if_not)]
 
 
 def _fit(tests: Sequence[Test], value: Value) -> bool:
@@ -114,6 +136,13 @@ def _mentioned(subject: Tree, test: Test) -> list[str] | None:
         case Call("in", (Literal(), _)):
             return []
     return None
+
+
+def _size(test: Test) -> int:
+    """How many values it lists."""
+    if isinstance(test, Matched):
+        return len(test.match.values)
+    return max((len(part.items) for part in children_of(test.test) if isinstance(part, ListOf)), default=0)
 
 
 def _another(values: list[str]) -> str:
@@ -151,6 +180,7 @@ def _numbers_exclude(tests: Sequence[Test]) -> bool:
 
 
 MOST_WORK = 3000  # tests and comparisons looked at
+VALUES_AT_ONCE = 20  # looking at so many values of a list takes as long as one test
 
 T = TypeVar("T")
 
@@ -191,7 +221,7 @@ class JointSearch:
         for subject in {one.subject: None for one in touched}:
             before = texts[subject].tests if subject in texts else ()
             tests = (*before, *[one for one in touched if one.subject == subject])
-            self._work -= len(tests)
+            self._work -= len(tests) + sum(map(_size, tests)) // VALUES_AT_ONCE
             found = tested(subject, tests)
             if found is None:
                 return None

@@ -44,7 +44,9 @@ _BOOLS = {
     **dict.fromkeys(("0", "f", "false", "FALSE", "False"), False),
 }
 _LEAST_EXPONENT, _MOST_DIGITS = -4, 6
+PATTERNS_KEPT = 256
 ANSWERS_KEPT = 16_384  # a pattern
+MAX_PATTERN = 500  # steps of its program: each sign of a text may have to be compared at each step
 Run = Callable[..., Value]
 _TO_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _TO_UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
@@ -198,6 +200,7 @@ def quantity(name: str, text: str) -> tuple[Type, Value]:
     return gives, constant(read(text))
 
 
+@lru_cache(maxsize=PATTERNS_KEPT)
 def pattern(text: str) -> Callable[[str], bool]:
     """Whether a string contains a match; in linear time, whatever the pattern. Raises ValueError for a bad one."""
     import re2  # type: ignore[import-untyped]  # takes some milliseconds, which only those who use it should wait for
@@ -210,5 +213,8 @@ def pattern(text: str) -> Callable[[str], bool]:
     except re2.error as error:
         said = error.args[0] if error.args else "it cannot be read"
         raise ValueError(said.decode() if isinstance(said, bytes) else str(said)) from None
+    if compiled.programsize > MAX_PATTERN:
+        words = f"it has {compiled.programsize} steps; at most {MAX_PATTERN} are accepted"
+        raise ValueError(f"{words}: repeat less, or ask for several patterns")
     # Asking it costs microseconds, and the same labels are asked about at every decision.
     return lru_cache(maxsize=ANSWERS_KEPT)(lambda value: compiled.search(value) is not None)

@@ -8,6 +8,7 @@ parsed. The parser is loaded when it is first needed: `warm_up` does that before
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,9 +46,31 @@ _OPENING = frozenset({"(", "[", "{", ",", ":", "?"})
 _SIGNS = frozenset({"&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "in", "."})
 
 
-@lru_cache(maxsize=KEPT)
+_parsed: dict[str, Tree] = {}
+
+
 def parse(text: str) -> Tree:
-    return unroll(text, parse_as_written(text))
+    found = _parsed.get(text)
+    if found is None:
+        found = unroll(text, parse_as_written(text))
+        remember(text, found)
+    return found
+
+
+def remember(text: str, tree: Tree) -> None:
+    """The tree that `parse` would return, worked out elsewhere."""
+    if len(_parsed) >= KEPT:
+        with suppress(StopIteration, KeyError, RuntimeError):  # another thread may have been faster
+            del _parsed[next(iter(_parsed))]
+    _parsed[text] = tree
+
+
+def remembered() -> list[tuple[str, Tree]]:
+    return list(_parsed.items())
+
+
+def forget() -> None:
+    _parsed.clear()
 
 
 def parse_as_written(text: str) -> Tree:

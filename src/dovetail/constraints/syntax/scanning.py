@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from dovetail.constraints.error import ExpressionError
-from dovetail.model.workloads.constraint import MAX_EXPRESSION
+from dovetail.model.workloads.limits import MAX_EXPRESSION
 
 MAX_TOKENS = 1000
 MAX_DEPTH = 64

@@ -21,7 +21,7 @@ from dovetail.engine.questions.node_questions import NodeQuestions
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft, NodeObserved
 from dovetail.model.node import Node
 from dovetail.model.text.strict import Strict, shared
-from dovetail.model.workloads.selection import Labels, Taint
+from dovetail.model.workloads.selection import NodeLabels, Taint
 
 log = structlog.get_logger()
 
@@ -73,7 +73,7 @@ class NodeOwners:
 class Announced(Strict):
     """The part of an announcement that people may add to."""
 
-    labels: Labels = shared({})
+    labels: NodeLabels = shared({})
     taints: list[Taint] = shared([])
 
 

@@ -158,6 +158,7 @@ class Executor:
                 self._outgoing.put_nowait(command)
             elif not await self._try(command):
                 self._outgoing.put_aside(command)
+            await asyncio.sleep(0)  # a backend that answers at once must not keep others from their turn
 
     async def _try(self, command: Bind | Stop) -> bool:
         """True when the command is settled: done, refused or no longer needed."""

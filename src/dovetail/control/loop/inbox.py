@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
@@ -19,12 +19,14 @@ Put = Callable[[list[Event]], None]
 
 @dataclass(slots=True)
 class PendingSubmission:
-    """`ended`: dependencies of these workloads that have ended, as the store knew them."""
+    """`ended`: dependencies of these workloads that have ended, as the store knew them. `texts`: the definitions as
+    the store keeps them, if they were written before."""
 
     specs: list[Workload]
     key: IdempotencyKey | None
     promise: "asyncio.Future[list[AcceptedSubmission]]"
     ended: Ended = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -47,11 +49,13 @@ class Inbox:
         self._items.append(item)
         self._arrived.set()
 
-    def take(self, most: int) -> list[PendingSubmission | InboxEvents]:
-        taken = [self._items.popleft() for _ in range(min(most, len(self._items)))]
-        if not self._items:
-            self._arrived.clear()
-        return taken
+    def taken(self) -> Iterator[PendingSubmission | InboxEvents]:
+        """Those that are there now, in order; what is not asked for stays."""
+        for _ in range(len(self._items)):
+            item = self._items.popleft()
+            if not self._items:
+                self._arrived.clear()
+            yield item
 
     async def wait(self, timeout_s: float | None) -> None:
         # Not wait_for: before Python 3.12 that may swallow a cancellation that comes along with an arrival.

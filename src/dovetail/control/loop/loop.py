@@ -30,7 +30,7 @@ from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store, StoreError
 
-MOST_ITEMS = 2000  # of the inbox in one turn
+SENT_AT_ONCE = 200  # commands, between two turns of others
 FEWEST, MOST_DECISIONS = 16, 20_000
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
@@ -72,7 +72,7 @@ class ControlLoop:
         self._send = send
         self._written = written
         self._ring = ring  # new history was written
-        self._limit = 512
+        self._limit = 64  # it grows while decisions are fast
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
         self._remembered_at = time.time()
@@ -103,7 +103,7 @@ class ControlLoop:
             step = await steps.get()
             if step.batch:
                 await self._write(step.batch)
-                self._after_write(step)
+                await self._after_write(step)
             for promise, result in step.promises:
                 if not promise.done():
                     promise.set_exception(result) if isinstance(result, Exception) else promise.set_result(result)
@@ -113,11 +113,13 @@ class ControlLoop:
         now = time.time()
         step = LoopStep()
         commands: list[Command] = []
-        for item in self.inbox.take(MOST_ITEMS):
+        for item in self.inbox.taken():
             if isinstance(item, PendingSubmission):
                 commands += self._accept(item, now, step)
             else:
                 commands += self._hear(item, now, step)
+            if time.perf_counter() - began > self._slice_s:
+                break  # the next turn takes the others
         commands += self._decide(now)
         batch = step.batch
         batch.changes = self._engine.take_changes(now)
@@ -129,11 +131,13 @@ class ControlLoop:
         self._metrics.slice_s.labels("decide").observe(time.perf_counter() - began)
         return step
 
-    def _after_write(self, step: LoopStep) -> None:
+    async def _after_write(self, step: LoopStep) -> None:
         self._metrics.count(step.batch, time.time())
         self._written(step.batch, step.specs)
-        for command in step.batch.outbox:
+        for place, command in enumerate(step.batch.outbox, 1):
             self._send(command)
+            if not place % SENT_AT_ONCE:
+                await asyncio.sleep(0)
         if step.batch.history:
             self._ring()
 
@@ -158,7 +162,7 @@ class ControlLoop:
         accepted = [
             AcceptedSubmission(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)
         ]
-        commands = self._admit(item.specs, admitted, now, step)
+        commands = self._admit(item, admitted, now, step)
         if item.key is not None:
             step.batch.idempotency.append((item.key.name, item.key.answer_text(accepted), now))
             self._answered[item.key.name] = item.key, accepted
@@ -167,14 +171,14 @@ class ControlLoop:
         step.promises.append((item.promise, accepted))
         return commands
 
-    def _admit(self, specs: list[Workload], admitted: Admitted, now: float, step: LoopStep) -> list[Command]:
+    def _admit(self, item: PendingSubmission, admitted: Admitted, now: float, step: LoopStep) -> list[Command]:
         commands: list[Command] = []
         for index in admitted.order:
-            id_, spec = admitted.ids[index], specs[index]
+            id_, spec, text = admitted.ids[index], item.specs[index], item.texts[index] if item.texts else None
             commands += self._engine.handle(Submitted(id_, spec, admitted.after[index]), now)
             self._admission.counts.joined(id_)
             terms, queue = self._engine.terms_json(id_), self._engine.queue_path(id_)
-            step.batch.submitted.append(NewWorkload.of(id_, spec, terms, now, queue))
+            step.batch.submitted.append(NewWorkload.of(id_, spec, terms, now, queue, text))
             step.specs.append((id_, spec))
         return commands
 

@@ -59,16 +59,34 @@ class Listen(Strict):
 class RequestLimits(Strict):
     max_body: Bytes = 8 * 2**20
     """The largest body of a request; a larger one is refused with 413."""
-    max_batch: Annotated[Count, Field(ge=1)] = 5000
+    max_bodies: Annotated[Bytes, Field(ge=1)] = 64 * 2**20
+    """The bodies that are received or checked at the same time, together; more are refused with 503."""
+    max_headers: Annotated[Count, Field(ge=10)] = 100
+    """The most headers of a request; more are refused with 431."""
+    max_headers_size: Annotated[Bytes, Field(ge=1024)] = 64 * 2**10
+    """The address and the headers of a request, together; larger ones are refused with 431."""
+    max_connections: Annotated[Count, Field(ge=1)] = 1000
+    """The most connections at the same time; more are refused with 503."""
+    header_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 10.0
+    """A connection whose request has no complete headers after this time is closed, with 408."""
+    body_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
+    """A connection whose request has no complete body after this time is closed, with 408."""
+    check_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 10.0
+    """How much CPU time reading and checking one body may take; one that needs more is refused with 422."""
+    max_batch: Annotated[Count, Field(ge=1)] = 500
     """The most workloads in one submission."""
     max_replicas: Annotated[Count, Field(ge=1)] = 10_000
     """The most replicas of one workload."""
     max_streams: Annotated[Count, Field(ge=1)] = 256
     """The most streams of events and output that one client address has open; another one is refused with 429."""
+    max_batch_replicas: Annotated[Count, Field(ge=1)] = 50_000
+    """The most replicas of all workloads in one submission, together."""
+    max_tasks: Annotated[Count, Field(ge=1)] = 500_000
+    """The most tasks that wait or run at the same time; a submission beyond them is refused with 409."""
 
 
 class LoopSettings(Strict):
-    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.05
+    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.02
     """How long the engine decides before it hands its decisions over and takes new events."""
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 32
     """How many commands are sent to one backend at the same time."""

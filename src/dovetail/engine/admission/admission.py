@@ -6,7 +6,7 @@ request, handing admitted workloads to the engine (`Submitted`), and telling `co
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from dovetail.engine.settings import UnknownStrategy, Unroutable
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Outcome
 from dovetail.model.record import WorkloadRecord
-from dovetail.model.text.complaint import Complaint, Invalid, field_name
+from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
 from dovetail.model.text.listing import first_of
 from dovetail.model.text.strict import closest
 from dovetail.model.workloads.workload import Workload
@@ -58,18 +58,23 @@ class Admitted:
 
 class WaitingCounts:
     """How many workloads wait in each queue and its children, kept up to date from what each step changed. A workload
-    counts while any of its tasks is pending, also where it waits for another workload or for a retry."""
+    counts while any of its tasks is pending, also where it waits for another workload or for a retry. `tasks`: of all
+    unfinished workloads."""
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
         self._queue_of: dict[int, int] = {}
         self._counts = [0] * len(state.router.queues)
+        self._tasks_of: dict[int, int] = {}
+        self.tasks = 0
         for work in state.work.values():
+            self._count_tasks(work.id)
             if work.waiting or work.delayed:
                 self.joined(work.id)
 
     def joined(self, workload: int) -> None:
         """A live workload waits from now on."""
+        self._count_tasks(workload)
         if workload not in self._queue_of:
             queue = self._queue_of[workload] = self._state.work[workload].queue
             self._add(queue, 1)
@@ -77,6 +82,8 @@ class WaitingCounts:
     def update(self, records: Iterable[WorkloadRecord]) -> None:
         """Workloads changed in one step."""
         for record in records:
+            if record.state.finished:
+                self.tasks -= self._tasks_of.pop(record.id, 0)
             if not record.pending:
                 queue = self._queue_of.pop(record.id, None)
                 if queue is not None:
@@ -87,14 +94,21 @@ class WaitingCounts:
     def waiting(self, queue: int) -> int:
         return self._counts[queue]
 
+    def _count_tasks(self, workload: int) -> None:
+        if workload not in self._tasks_of:
+            self._tasks_of[workload] = self._state.work[workload].replicas
+            self.tasks += self._tasks_of[workload]
+
     def _add(self, queue: int, number: int) -> None:
         for level in self._state.router.queues[queue].lineage:
             self._counts[level] += number
 
 
 class Admission:
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, most_tasks: int | None = None) -> None:
+        """`most_tasks`: of all unfinished workloads; a limit of the server."""
         self._state = engine._state
+        self._most_tasks = most_tasks
         self.counts = WaitingCounts(engine._state)
 
     def recount(self) -> None:
@@ -105,7 +119,16 @@ class Admission:
 
     def check(self, specs: Sequence[Workload], most_replicas: int | None = None) -> None:
         """Raises Invalid with everything that is wrong, whatever the state. `most_replicas`: the limit of a server."""
-        complaints = [one.complaint for spec in specs for one in self.objections(spec, most_replicas)]
+        for _ in self.check_each(specs, most_replicas):
+            pass
+
+    def check_each(self, specs: Sequence[Workload], most_replicas: int | None = None) -> Iterator[None]:
+        """The same, one workload at a time; raises at the end."""
+        complaints: list[Complaint] = []
+        for spec in specs:
+            if len(complaints) < MAX_COMPLAINTS:
+                complaints += [one.complaint for one in self.objections(spec, most_replicas)]
+            yield
         try:
             in_order(specs)
         except CircularWait as error:
@@ -158,6 +181,7 @@ class Admission:
         if missing := [complaint for spec in specs for complaint in self._unknown_policies(spec)]:
             raise Invalid(missing)
         self._check_queues(specs)
+        self._check_tasks(specs)
         return self._resolved(specs, first_id, ended_before, now)
 
     def _check_names(self, specs: Sequence[Workload]) -> None:
@@ -179,6 +203,13 @@ class Admission:
                 together = f" (with the {coming[queue]} before it here)" if coming[queue] else ""
                 raise AdmissionConflict(f"{spec.namespace}/{spec.name} cannot join {full}{together}; try again later")
             coming.update(tree[queue].lineage)
+
+    def _check_tasks(self, specs: Sequence[Workload]) -> None:
+        coming = sum(spec.replicas for spec in specs)
+        if self._most_tasks is not None and self.counts.tasks + coming > self._most_tasks:
+            there = f"{self.counts.tasks} tasks of other workloads wait or run; with these {coming} there would be more"
+            words = f"{there} than this server keeps, {self._most_tasks}"
+            raise AdmissionConflict(f"{words}: try again when some have ended, or raise limits.max_tasks")
 
     def _resolved(self, specs: Sequence[Workload], first_id: int, ended_before: Ended, now: float) -> Admitted:
         ids = list(range(first_id, first_id + len(specs)))

@@ -109,6 +109,11 @@ class NodeQuestions:
         row = self._cluster.rows.get(name)
         return {} if row is None else self._cluster.labels.row(row)
 
+    def label_values(self, key: str) -> list[str]:
+        """The different values that nodes have, or had, under this key."""
+        column = self._cluster.labels.columns.get(key)
+        return [] if column is None else list(column.vocabulary)
+
     def use(self, name: str) -> NodeUse:
         cluster = self._cluster
         row = cluster.rows[name]

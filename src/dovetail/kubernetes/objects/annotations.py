@@ -30,7 +30,8 @@ from dovetail.model.text.reading import check_documents
 from dovetail.model.text.strict import AtField, Name, Strict, shared
 from dovetail.model.workloads.affinity import Traffic
 from dovetail.model.workloads.arrangement import Arrangement
-from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
+from dovetail.model.workloads.constraint import Constraint
+from dovetail.model.workloads.limits import MAX_CONSTRAINTS
 
 PREFIX = "scheduling.dovetail.dev/"
 MAX_BYTES = 64 * 2**10

@@ -68,7 +68,9 @@ def decode(content: bytes, source: str) -> str:
         raise Invalid([Complaint(source, line, "", words)]) from None
 
 
-def read_documents(text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -> list[Document]:
+def read_documents(
+    text: str | bytes, source: str, max_bytes: int = MAX_BYTES, max_values: int = MAX_VALUES
+) -> list[Document]:
     """All non-empty documents of the text."""
     if len(text) > max_bytes:
         unit = "bytes" if isinstance(text, bytes) else "characters"
@@ -85,7 +87,7 @@ def read_documents(text: str | bytes, source: str, max_bytes: int = MAX_BYTES) -
         raise Invalid([Complaint(source, line, "", words)])
     if text.lstrip()[:1] in ("{", "["):
         text = _JSON_PAIR.sub(_join_pair, text)
-    builder = _Builder(source)
+    builder = _Builder(source, max_values)
     for event in _events(text, source):
         builder.take(event)
     return builder.documents
@@ -136,8 +138,9 @@ class _Anchored:
 class _Builder:
     """Builds documents from parser events, without recursion."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, max_values: int) -> None:
         self.source = source
+        self._max_values = max_values
         self.documents: list[Document] = []
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored | None] = {}  # None while its value is still open
@@ -249,8 +252,8 @@ class _Builder:
     def _place(self, value: Any, size: int, height: int, line: int, *, counted: bool = False) -> None:
         """Store a finished value. `counted`: its parts were counted before."""
         self._values += 1 if counted else size
-        if self._values > MAX_VALUES:
-            self._refuse(line, f"holds more than {MAX_VALUES} values once its references are followed")
+        if self._values > self._max_values:
+            self._refuse(line, f"holds more than {self._max_values} values once its references are followed")
         if not self._open:
             self._root = value
             self._lines[()] = line

@@ -4,16 +4,15 @@ An expression is text (CEL) or the same as a structure. `dovetail.constraints` d
 module has only the fields around them.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from dovetail.model.text.quantity import Count
 from dovetail.model.text.strict import AtField, Name, Strict, shared
-
-MAX_EXPRESSION = 4096
-MAX_CONSTRAINTS = 50
+from dovetail.model.workloads.limits import MAX_ALL_EXPRESSIONS, MAX_VALUES
 
 Weight = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, Field(min_length=1)]  # the compiler limits the length, with a better message
@@ -31,18 +30,40 @@ class Comparison(StrEnum):
     EXISTS = "exists"
 
 
+def _check_list(value: Any) -> Any:
+    if isinstance(value, list) and len(value) > MAX_VALUES:
+        words = f"has {len(value)} values; at most {MAX_VALUES} are accepted: give the nodes that are meant one label"
+        raise ValueError(words)
+    return value
+
+
 class Structured(Strict):
     """An expression as a structure: one comparison, or several that are combined. `left` is the operand
     (`node.labels.zone`), `right` the value; `exists` takes none."""
 
     left: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     operator: Comparison | None = None
-    right: Any = None
-    sub_expressions: list["Structured"] = shared([])
+    right: Annotated[Any, AfterValidator(_check_list)] = None
+    sub_expressions: Annotated[list["Structured"], Field(max_length=MAX_VALUES)] = shared([])
     logical_operator: Annotated[str, Field(pattern=r"^(?i:and|or|not)$")] | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many characters it has as text."""
+        right = self.right if isinstance(self.right, list) else [self.right]
+        own = len(self.left or "") + sum(len(value) if isinstance(value, str) else 8 for value in right)
+        return own + sum(one.size for one in self.sub_expressions)
 
 
 Expression = Text | Structured
+
+
+def check_expressions(expressions: Iterable[Expression]) -> None:
+    """Raises ValueError if they are too large together."""
+    total = sum(len(one) if isinstance(one, str) else one.size for one in expressions)
+    if total > MAX_ALL_EXPRESSIONS:
+        words = f"the expressions have {total} characters together; at most {MAX_ALL_EXPRESSIONS} are accepted"
+        raise ValueError(f"{words}: compare fewer labels, or give the nodes that are meant one label")
 
 
 class ConstraintKind(StrEnum):

@@ -11,7 +11,8 @@ from pydantic import Field
 from dovetail.model.resources import Limits, ResourceRequest
 from dovetail.model.text.quantity import Count
 from dovetail.model.text.strict import Name, Strict
-from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
+from dovetail.model.workloads.constraint import Constraint
+from dovetail.model.workloads.limits import MAX_CONSTRAINTS, MAX_LIST
 from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration
 
 #: Labels for the group and the role of a task.
@@ -29,6 +30,6 @@ class Role(Strict):
     limits: Limits | None = None
     node_selector: Labels | None = None
     node_affinity: NodeAffinity | None = None
-    tolerations: Annotated[list[Toleration], Field(max_length=1000)] | None = None
+    tolerations: Annotated[list[Toleration], Field(max_length=MAX_LIST)] | None = None
     constraints: Annotated[list[Constraint], Field(max_length=MAX_CONSTRAINTS)] | None = None
     retries: Annotated[Count, Field(le=100)] | None = None

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import Strict, is_word, shared, shown
+from dovetail.model.workloads.limits import MAX_LABELS, MAX_MATCHES, MAX_NODE_LABELS, MAX_TERMS, MAX_VALUES
 
 MAX_LABEL = 253
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)  # fits 64 bits, like label columns
@@ -36,7 +37,8 @@ def _check_value(value: str) -> str:
 
 
 LabelValue = Annotated[str, BeforeValidator(as_text), Field(max_length=MAX_LABEL), AfterValidator(_check_value)]
-Labels = dict[LabelKey, LabelValue]
+Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=MAX_LABELS)]
+NodeLabels = Annotated[dict[LabelKey, LabelValue], Field(max_length=MAX_NODE_LABELS)]
 
 
 def _word(value: Any, choices: type[StrEnum]) -> Any:
@@ -62,7 +64,7 @@ class LabelMatch(Strict):
 
     key: LabelKey
     operator: Annotated[Operator, BeforeValidator(lambda v: _word(v, Operator))]
-    values: list[LabelValue] = shared([])
+    values: Annotated[list[LabelValue], Field(max_length=MAX_VALUES)] = shared([])
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:
@@ -82,7 +84,12 @@ class LabelMatch(Strict):
 class NodeTerm(Strict):
     """All its matches must hold."""
 
-    match: list[LabelMatch] = Field(min_length=1)
+    match: list[LabelMatch] = Field(min_length=1, max_length=MAX_MATCHES)
+
+    @property
+    def size(self) -> int:
+        """How many values it compares with."""
+        return sum(len(match.values) for match in self.match)
 
 
 class WeightedTerm(NodeTerm):
@@ -99,9 +106,14 @@ class Preference(WeightedTerm):
 class NodeAffinity(Strict):
     """Node labels that the task requires (any one of `required`), prefers or avoids."""
 
-    required: list[NodeTerm] = shared([])
-    preferred: list[Preference] = shared([])
-    avoided: list[WeightedTerm] = shared([])
+    required: Annotated[list[NodeTerm], Field(max_length=MAX_TERMS)] = shared([])
+    preferred: Annotated[list[Preference], Field(max_length=MAX_TERMS)] = shared([])
+    avoided: Annotated[list[WeightedTerm], Field(max_length=MAX_TERMS)] = shared([])
+
+    @property
+    def size(self) -> int:
+        """How many values its terms compare with."""
+        return sum(term.size for terms in (self.required, self.preferred, self.avoided) for term in terms)
 
 
 class Effect(StrEnum):

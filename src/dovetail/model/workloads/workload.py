@@ -12,12 +12,19 @@ from dovetail.model.text.strict import MAX_NAME, AtField, Name, Strict, check_na
 from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread, Traffic
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.array_indices import ArrayText, parse_array
-from dovetail.model.workloads.constraint import MAX_CONSTRAINTS, Constraint
+from dovetail.model.workloads.constraint import Constraint, check_expressions
+from dovetail.model.workloads.limits import (
+    MAX_ALL_VALUES,
+    MAX_ARGUMENT_BYTES,
+    MAX_CONSTRAINTS,
+    MAX_ENV,
+    MAX_LIST,
+    MAX_RUN_BYTES,
+)
 from dovetail.model.workloads.roles import MAX_ROLES, Role
 from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration, as_text
 
 DEFAULT_NAMESPACE = "default"
-MAX_LIST = 1000
 MAX_PATH = 4096
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 
@@ -41,7 +48,8 @@ Printable = Annotated[str, AfterValidator(_printable)]
 Pattern = Annotated[Printable, Field(min_length=1, max_length=200)]
 QueuePath = Annotated[str, AfterValidator(check_path)]
 #: A command-line word or variable value; numbers and booleans are taken as written.
-Word = Annotated[str, BeforeValidator(as_text)]
+Word = Annotated[str, BeforeValidator(as_text), Field(max_length=MAX_ARGUMENT_BYTES)]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=1000)]
 
 
 class WorkloadKind(StrEnum):
@@ -148,12 +156,25 @@ class Run(Strict):
 
     command: Annotated[list[Word], Field(max_length=MAX_LIST)] = shared([])
     image: Annotated[Printable, Field(min_length=1, max_length=500)] | None = None
-    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Word] = shared({})
+    env: Annotated[dict[VariableName, Word], Field(max_length=MAX_ENV)] = shared({})
     workdir: Annotated[str, Field(min_length=1, max_length=MAX_PATH)] | None = None
     submit_dir: Annotated[str, Field(max_length=MAX_PATH, pattern="^/")] | None = None
     volumes: Annotated[list[Volume], Field(max_length=100)] = shared([])
     stdin: bool = False
     simulate: SimulatedRun | None = None
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        """What Linux cannot start is refused here, and not on a node."""
+        sizes = [len(word.encode(errors="surrogatepass")) for word in self.command]
+        sizes += [len(f"{name}={value}".encode(errors="surrogatepass")) for name, value in self.env.items()]
+        if max(sizes, default=0) > MAX_ARGUMENT_BYTES:
+            words = f"an argument or variable has {max(sizes)} bytes; Linux takes at most {MAX_ARGUMENT_BYTES}"
+            raise ValueError(f"{words}: put the text into a file")
+        if sum(sizes) > MAX_RUN_BYTES:
+            words = f"command and env have {sum(sizes)} bytes together; at most {MAX_RUN_BYTES} are accepted"
+            raise ValueError(f"{words}: put long texts into files")
+        return self
 
     @model_validator(mode="after")
     def _check_no_nul(self) -> Self:
@@ -181,6 +202,13 @@ def _check_limits(at: tuple[str | int, ...], limits: Limits, resources: Resource
         if limit is not None and limit < asked:
             words = f"is below resources.{name}: a task may use at least what it asks for"
             raise AtField((*at, "limits", name), words)
+
+
+Path = tuple[str | int, ...]
+
+
+def _by_role(roles: "list[RunRole]") -> list[tuple[Path, list[Constraint]]]:
+    return [(("roles", index), role.constraints or []) for index, role in enumerate(roles)]
 
 
 class RunRole(Role):
@@ -238,6 +266,19 @@ class Workload(Strict):
         except ValueError:
             return data  # the field itself complains
         return {"replicas": array.size, **({"concurrency": array.concurrency} if array.concurrency else {}), **data}
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        selections = [self.node_affinity, *[role.node_affinity for role in self.roles if role.node_affinity]]
+        if (values := sum(one.size for one in selections)) > MAX_ALL_VALUES:
+            words = f"compares with {values} values; at most {MAX_ALL_VALUES} are accepted in one workload"
+            raise AtField(("node_affinity",), f"{words}: give the nodes that are meant one label")
+        for at, constraints in [((), self.constraints), *_by_role(self.roles)]:
+            try:
+                check_expressions([one.expression for one in constraints])
+            except ValueError as error:
+                raise AtField((*at, "constraints"), str(error)) from None
+        return self
 
     @model_validator(mode="after")
     def _check_array(self) -> Self:

@@ -1,0 +1,76 @@
+"""From the bytes of a body to models: pure functions, which run in this process or in a reader (`readers`).
+
+Guarantees: whatever the bytes, the outcome is models, or Invalid with everything that is wrong. JSON is parsed
+strictly: no NaN, no infinity, UTF-8 only, and nesting is bounded. Expressions are parsed and checked too, so that the
+caller finds them in the parser's cache.
+"""
+
+from typing import TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from dovetail.constraints.expression_complaints import expression_complaints, problems_of_policy
+from dovetail.model.policy import Policy
+from dovetail.model.text.complaint import Complaint, Invalid
+from dovetail.model.text.document import Document, read_documents
+from dovetail.model.text.reading import check_documents
+from dovetail.model.workloads.reading import workloads_of
+from dovetail.model.workloads.workload import Workload
+
+Model = TypeVar("Model", bound=BaseModel)
+
+SOURCE = "request body"
+JSON, YAML = "application/json", "application/yaml"
+_WRAPPER = "workloads"
+MAX_YAML_VALUES = 250_000  # the line of each is known, which takes memory
+
+
+def read_workloads(content: bytes, media_type: str, max_bytes: int, most: int) -> list[Workload]:
+    """One workload, a list of them, or `{"workloads": […]}`; at most so many."""
+    documents = _documents(content, media_type, max_bytes)
+    items = [item for document in documents for item in _unwrapped(document).items()]
+    if len(items) > most:
+        words = f"holds {len(items)} workloads; the most at once is {most}: split the submission"
+        raise Invalid([Complaint(SOURCE, None, "", words)])
+    found = workloads_of(items, SOURCE)
+    if complaints := [one for spec in found for one in expression_complaints(spec, f"workload {spec.name}")]:
+        raise Invalid(complaints)
+    return found
+
+
+def read_model(
+    content: bytes, media_type: str, max_bytes: int, model: type[Model], defaults: dict[str, object] | None
+) -> Model:
+    """Exactly one of the model. `defaults` fill in fields of a mapping that were left out; no body is `{}`."""
+    documents = _documents(content, media_type, max_bytes)
+    if len(documents) > 1:
+        raise Invalid([Complaint(SOURCE, documents[1].line_of(()), "", "holds more than one document")])
+    document = documents[0] if documents else Document({}, SOURCE)
+    if isinstance(document.data, dict) and defaults:
+        document = Document({**defaults, **document.data}, SOURCE, document.lines)
+    found = check_documents(model, [document])[0]
+    if isinstance(found, Policy) and (complaints := problems_of_policy(found)):
+        raise Invalid(complaints)
+    return found
+
+
+def _documents(content: bytes, media_type: str, max_bytes: int) -> list[Document]:
+    if not content.strip():
+        return []
+    return [_json(content)] if media_type == JSON else read_documents(content, SOURCE, max_bytes, MAX_YAML_VALUES)
+
+
+def _json(content: bytes) -> Document:
+    try:
+        return Document(orjson.loads(content), SOURCE)
+    except orjson.JSONDecodeError as error:
+        words = f"is not JSON: {error.msg} (column {error.colno})"
+        raise Invalid([Complaint(SOURCE, error.lineno, "", words)]) from None
+
+
+def _unwrapped(document: Document) -> Document:
+    data = document.data
+    if isinstance(data, dict) and list(data) == [_WRAPPER] and isinstance(data[_WRAPPER], list):
+        return Document(data[_WRAPPER], document.source, document.lines, (*document.at, _WRAPPER))
+    return document
