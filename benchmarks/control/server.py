@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.servers.own_token import OWN_TOKEN
 
 from benchmarks.process_memory import peak_resident_bytes
 from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
@@ -35,7 +36,7 @@ class Server:
     log: Path
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=f"{self.url}/api/v1", timeout=ANSWER_WITHIN_S, trust_env=False)
+        return httpx.Client(auth=OWN_TOKEN, base_url=f"{self.url}/api/v1", timeout=ANSWER_WITHIN_S, trust_env=False)
 
     def peak_resident_bytes(self) -> int:
         return peak_resident_bytes(self.process.pid)

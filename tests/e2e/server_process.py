@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 from tests.servers.daemon import START_S
+from tests.servers.own_token import OWN_TOKEN
 from tests.servers.warm_process import WarmProcess
 
 
@@ -33,7 +34,7 @@ class ServerProcess:
         self._config.write_text(json.dumps(settings or {}))
         self._process: subprocess.Popen[bytes] | WarmProcess | None = None
         # One client for all, without certificates: loading those takes longer than a request.
-        self.http = httpx.Client(base_url=self.url, timeout=10, trust_env=False, verify=False)
+        self.http = httpx.Client(auth=OWN_TOKEN, base_url=self.url, timeout=10, trust_env=False, verify=False)
 
     def start(self, *, wait: bool = True, cold: bool = False) -> None:
         """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it."""

@@ -12,6 +12,7 @@ from tests.e2e.test_cli import Shell, serving
 from tests.patience import wait_for
 from tests.servers.kubelet import kubelet, namespace
 from tests.servers.kubernetes.server import KubeServer
+from tests.servers.own_token import OWN_TOKEN
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 NAMESPACE, NODE = "of-the-cli", "of-the-cli-a"
@@ -107,7 +108,7 @@ def test_credentials_that_are_not_accepted_are_shown_counted_and_logged_once(
     assert "revoked or expired" in " ".join(dovetail("backend", "list").stdout.split())
 
     def counted() -> bool:
-        text = httpx.get(f"{dovetail.url}/metrics").text
+        text = httpx.get(f"{dovetail.url}/metrics", auth=OWN_TOKEN).text
         failed = 'dovetail_backend_calls_total{backend="denied",call="start",outcome="failed"} '
         tries = [float(line.removeprefix(failed)) for line in text.splitlines() if line.startswith(failed)]
         assert 'dovetail_backend_available{backend="denied"} 0.0' in text

@@ -22,10 +22,12 @@ class ProxyRefused(OSError):
 
 
 class Connector:
-    """Where a server is and how it is reached. `prefix` stands before every path, `headers` go with every request."""
+    """Where a server is and how it is reached. `prefix` stands before every path, `headers` go with every request.
+    `certificate`: a file with the only one to believe, as a server of this account has made it."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, timeout_s: float, certificate: str | None = None) -> None:
         parts = urlsplit(url)
+        self._certificate = certificate
         self._timeout_s = timeout_s
         self._secure = parts.scheme == "https"
         self._host, self._port = _host(parts), _port(parts)
@@ -54,7 +56,7 @@ class Connector:
 
     def _secured(self, plain: socket.socket, name: str) -> socket.socket:
         if self._trust is None:
-            self._trust = _authorities()
+            self._trust = _authorities(self._certificate)
         try:
             return self._trust.wrap_socket(plain, server_hostname=name)
         except BaseException:
@@ -133,10 +135,13 @@ def _proxy_for(parts: SplitResult) -> SplitResult | None:
     return proxy
 
 
-def _authorities() -> "ssl.SSLContext":
-    """Those of this machine. Python may have been built for folders that do not exist here; certifi then has a list."""
+def _authorities(certificate: str | None) -> "ssl.SSLContext":
+    """One certificate alone, or those of this machine. Python may have been built for folders that do not exist here;
+    certifi then has a list."""
     import ssl
 
+    if certificate is not None:
+        return ssl.create_default_context(cafile=certificate)
     paths = ssl.get_default_verify_paths()
     if not (paths.cafile or paths.capath):
         import certifi

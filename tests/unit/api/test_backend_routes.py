@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, problem_in, serving, settings_in
 from tests.unit.control.secretive import ENTRY, PASSWORD, TOKEN, offer
 
@@ -68,7 +69,7 @@ def test_the_history_of_a_backend_outlives_it(url: str) -> None:
 
 
 def test_no_answer_holds_a_secret(url: str) -> None:
-    with httpx.Client(base_url=f"{url}{API}", trust_env=False, verify=False) as http:
+    with httpx.Client(auth=OWN_TOKEN, base_url=f"{url}{API}", trust_env=False, verify=False) as http:
         answers = [
             http.put("/backends/far", json=ENTRY),
             http.put("/backends/far", json=ENTRY),
@@ -85,7 +86,7 @@ def test_no_answer_holds_a_secret(url: str) -> None:
 
 
 def test_mistakes_are_problems_with_their_field(url: str) -> None:
-    with httpx.Client(base_url=f"{url}{API}", trust_env=False, verify=False) as http:
+    with httpx.Client(auth=OWN_TOKEN, base_url=f"{url}{API}", trust_env=False, verify=False) as http:
         wrong = problem_in(http.put("/backends/far", json={"kind": "simulated", "groups": [{"count": 0}]}), 422)
         assert wrong["errors"][0]["field"] == "groups[0].count"
         unknown = problem_in(http.put("/backends/far", json={"kind": "sumilated"}), 422)
@@ -101,7 +102,7 @@ def test_metrics_tell_of_every_backend(url: str) -> None:
     with Client(url) as client:
         client.submit({"name": "w", "resources": {"cpu": 1}})
         wait_for(lambda: client.workload("w")["state"] == "running")
-    text = httpx.get(f"{url}/metrics", trust_env=False, timeout=60).text
+    text = httpx.get(f"{url}/metrics", auth=OWN_TOKEN, trust_env=False, timeout=60).text
     assert 'dovetail_backend_available{backend="sim"} 1.0' in text
     assert 'dovetail_backend_state{backend="sim",state="closed"} 1.0' in text
     assert 'dovetail_backend_calls_total{backend="sim",call="bind",outcome="succeeded"} 1.0' in text

@@ -59,9 +59,8 @@ def announce(plane: "ControlPlane", url: str) -> None:
     from dovetail import __version__
 
     lines = [f"Dovetail {__version__} listens on {url}"]
-    if not plane.settings.listen.is_loopback:
-        lines.append("  anyone who can reach this address can run commands here: there is no authentication")
     lines.append(f"  data   {plane.settings.folder}")
+    lines.append(f"  token  {plane.settings.token_file}; commands of this account find it by themselves")
     lines.append(f"  nodes  {_nodes(plane)}")
     lines += second_terminal(url)
     lines += ["  dovetail submit --name hello --wait -- echo hi", "  dovetail explain hello", "  dovetail top"]

@@ -11,20 +11,24 @@ import errno
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+import structlog
 import uvicorn
 
+from dovetail.access.known_servers import KnownServer, forget_server, note_server
 from dovetail.api.app import create_app
 from dovetail.cli.program.loop import fast_loop
 from dovetail.cli.terminal.failure import Failure
 from dovetail.control.errors import StoreError
 from dovetail.control.plane import ControlPlane
-from dovetail.control.settings import Settings
+from dovetail.control.settings import Listen, Settings
 from dovetail.control.telemetry.logs import configure_logs
 
 _FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
 _BACKLOG = 2048
+
+log = structlog.get_logger()
 
 Beside = Callable[[ControlPlane], Awaitable[None]]
 
@@ -69,7 +73,10 @@ async def _serve(
         await plane.start()
     except (OSError, StoreError) as error:
         raise Failure(f"cannot start: {error}") from None
-    announce(plane, url_of(listener))
+    url = url_of(listener)
+    urls = client_urls(settings.listen, url)
+    _note(settings, urls)
+    announce(plane, url)
     companions: list[asyncio.Future[None]] = []
     if beside is not None:
         companions.append(asyncio.ensure_future(beside(plane)))
@@ -80,7 +87,17 @@ async def _serve(
         for companion in companions:
             companion.cancel()
         await asyncio.gather(*companions, return_exceptions=True)
+        forget_server(str(settings.token_file.absolute()), urls)
         await plane.stop()
+
+
+def _note(settings: Settings, urls: Sequence[str]) -> None:
+    """Let commands of this account find the token. Without a home folder they are given one by hand."""
+    noted = KnownServer(urls[0], str(settings.token_file.absolute()))
+    try:
+        note_server(noted, urls)
+    except OSError as error:
+        log.warning("commands cannot find the token by themselves; set DOVETAIL_TOKEN", error=str(error))
 
 
 class _Server(uvicorn.Server):
@@ -124,6 +141,15 @@ def _why(error: OSError) -> str:
     if error.errno == errno.EACCES:
         return "not permitted; ports below 1024 need more rights, choose another with --port"
     return f"{error.strerror}; give an address of this machine with --host"
+
+
+def client_urls(listen: Listen, url: str) -> list[str]:
+    """The addresses by which clients of this machine may know it, the announced one first."""
+    scheme, port = url.partition("://")[0], url.rpartition(":")[2]
+    names = ["localhost", *(name for name in listen.names if not name.startswith("."))]
+    if not listen.is_loopback:
+        names.append(socket.gethostname())
+    return [url, *(f"{scheme}://{name}:{port}" for name in names)]
 
 
 def url_of(listener: socket.socket) -> str:

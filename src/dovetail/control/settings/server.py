@@ -32,7 +32,9 @@ from dovetail.queueing.tree import DEFAULT_QUEUE, BadQueues, QueueTree
 PREFIX = "DOVETAIL_"
 STRATEGY_VARIABLE = "SCHEDULING_STRATEGY"
 #: Variables of other parts of Dovetail that share the prefix.
-NOT_SETTINGS = frozenset({"DOVETAIL_URL", "DOVETAIL_TOKEN", "DOVETAIL_CONFIG", "DOVETAIL_SECRET_KEY"})
+NOT_SETTINGS = frozenset(
+    {"DOVETAIL_URL", "DOVETAIL_TOKEN", "DOVETAIL_TOKEN_FILE", "DOVETAIL_CONFIG", "DOVETAIL_SECRET_KEY"}
+)
 DEFAULT_PORT = 8080
 REGISTERED = "registered"
 
@@ -43,7 +45,7 @@ HostName = Annotated[str, Field(pattern=r"^\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$
 class Listen(Strict):
     host: Annotated[str, Field(min_length=1, max_length=253)] = "127.0.0.1"
     """The address that the server listens on. Others can reach it only if it is not the loopback: `0.0.0.0` is every
-    address of this machine. The server has no authentication yet."""
+    address of this machine."""
     port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
     """The TCP port of the API; 0 takes a free one."""
     names: Annotated[list[HostName], Field(max_length=100)] = []
@@ -54,6 +56,12 @@ class Listen(Strict):
     def is_loopback(self) -> bool:
         """Only programs of this machine can reach it."""
         return self.host in ("127.0.0.1", "::1", "localhost")
+
+
+class AccessSettings(Strict):
+    token_file: Annotated[str, Field(min_length=1, max_length=3000)] | None = None
+    """A file with the admin token, one word of at least 20 letters and digits, if you make it yourself: a secret of
+    your cluster manager, say. By default the first start makes `admin.token` in the data folder."""
 
 
 class RequestLimits(Strict):
@@ -117,6 +125,8 @@ class Settings(Strict):
     """The folder of the database, of secrets and of run folders; made if it is missing."""
     listen: Listen = Listen()
     """Where the API listens."""
+    access: AccessSettings = AccessSettings()
+    """Who may speak to the server (`docs/security.md`)."""
     limits: RequestLimits = RequestLimits()
     """What one request may ask for."""
     loop: LoopSettings = LoopSettings()
@@ -147,6 +157,12 @@ class Settings(Strict):
     @property
     def folder(self) -> Path:
         return Path(self.data).expanduser()
+
+    @property
+    def token_file(self) -> Path:
+        """Of the admin token."""
+        given = self.access.token_file
+        return self.folder / "admin.token" if given is None else Path(given).expanduser()
 
     @property
     def database(self) -> Path:
