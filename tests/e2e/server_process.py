@@ -28,7 +28,8 @@ class ServerProcess:
     def __init__(self, folder: Path, settings: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        scheme = "https" if (settings or {}).get("listen", {}).get("tls") else "http"
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
         self._config = folder / "settings.json"
         self._config.write_text(json.dumps(settings or {}))
