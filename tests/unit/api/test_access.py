@@ -6,6 +6,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -13,7 +14,6 @@ from tests.unit.api.server import API, problem_in, serving, settings_in
 
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.client.credentials import credentials_for
-from dovetail.control.services import access
 
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 
@@ -208,7 +208,8 @@ def test_a_join_token_ends_with_its_time_or_when_it_is_revoked(
     client.revoke_join_token(revoked["id"])
     with pytest.raises(DovetailError, match="dovetail token list"):
         client.revoke_join_token(revoked["id"])
-    monkeypatch.setattr(access.time, "time", lambda: late["expires_at"] + 1)
+    later = SimpleNamespace(time=lambda: late["expires_at"] + 1)
+    monkeypatch.setattr("dovetail.control.services.access.time", later)
     for token in (late["token"], revoked["token"]):
         with Client(url, token) as joining, pytest.raises(DovetailError, match="valid here"):
             joining.register_node({"name": "too-late", "capacity": {"cpu": 1}})

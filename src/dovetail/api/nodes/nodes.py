@@ -149,7 +149,10 @@ async def register(request: Request) -> Json[NodeDetail] | CreatedJson[Registere
         await plane.access.spend(caller.token)
     await plane.nodes.register(node)
     detail = _detail(plane, node.name)
-    return Json(detail) if known else CreatedJson({**detail, "token": await plane.access.node_token(node.name)})
+    if known:
+        return Json(detail)
+    made: RegisteredNode = {**detail, "token": await plane.access.node_token(node.name)}
+    return CreatedJson(made)
 
 
 @router.get("/nodes/{name}")
