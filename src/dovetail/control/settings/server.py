@@ -8,12 +8,12 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from dovetail.access.addresses import EVERY_ADDRESS, is_loopback
 from dovetail.backends.registry import BackendEntry
 from dovetail.control.settings.partial_reading import copied, read_what_is_right
 from dovetail.control.settings.topology_file import TopologyFile, read_topology_file
@@ -105,16 +105,6 @@ class Listen(Strict):
         if self.is_loopback:
             return usual
         return [*usual, socket.gethostname(), *([] if self.host in EVERY_ADDRESS else [self.host])]
-
-
-EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 class AccessSettings(Strict):
