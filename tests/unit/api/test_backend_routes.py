@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -117,7 +118,7 @@ def test_a_request_names_no_file_and_no_program_of_the_server(tmp_path: Path) ->
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\ntouch {ran}\n")
     program.chmod(0o755)
-    hostile = {
+    hostile: dict[str, dict[str, Any]] = {
         "hosts[0].ssh.program": {
             "kind": "docker",
             "hosts": [{"name": "a", "url": "ssh://nowhere", "ssh": {"program": str(program)}}],
