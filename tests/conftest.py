@@ -7,7 +7,9 @@ except the real servers that several packages of tests share (`tests/servers/fix
 property tests try, `tests/examples.py` decides.
 """
 
+import atexit
 import os
+import shutil
 import signal
 import tempfile
 from collections import Counter, defaultdict
@@ -40,6 +42,15 @@ def keep_files_in_memory() -> None:
 
 
 keep_files_in_memory()
+
+
+def keep_notes_apart() -> None:
+    """Servers of tests note themselves here (`dovetail.access.known_servers`), and not in the home of who runs them."""
+    folder = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="dovetail-test-state-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+keep_notes_apart()
 
 
 def missing_things(reports: Iterable[pytest.TestReport | pytest.CollectReport]) -> dict[str, Counter[str]]:

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 # One line a program: the command the tests call, or a file where there is no command, and the Debian package that brings it.
 needs="
 ps                                      procps
+chromium                                chromium
 openssl                                 openssl
 dockerd                                 docker.io
 /usr/share/doc/busybox-static           busybox-static

@@ -25,6 +25,7 @@ BACKEND = "sim"
 #: Attempts never end by themselves, so that what was placed stays placed.
 FLEET = SimulatedSettings(groups=[NodeGroup(prefix="sim", count=1000)], forever=True)
 ANSWER_WITHIN_S = 120.0
+TOKEN = "the-token-of-benchmarks"
 POLL_S = 0.01
 
 
@@ -35,7 +36,8 @@ class Server:
     log: Path
 
     def client(self) -> httpx.Client:
-        return httpx.Client(base_url=f"{self.url}/api/v1", timeout=ANSWER_WITHIN_S, trust_env=False)
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=ANSWER_WITHIN_S, trust_env=False)
 
     def peak_resident_bytes(self) -> int:
         return peak_resident_bytes(self.process.pid)
@@ -75,9 +77,11 @@ def running(folder: Path) -> Iterator[Server]:
     settings = {
         "data": str(folder / "data"),
         "listen": {"port": port},
+        "access": {"token_file": str(folder / "token")},
         "backends": {BACKEND: {"kind": "simulated", **FLEET.model_dump(mode="json", exclude_unset=True)}},
     }
     config, log = folder / "settings.yaml", folder / "server.log"
+    (folder / "token").write_text(TOKEN)
     config.write_text(json.dumps(settings))  # JSON is YAML
     command = [sys.executable, "-m", "dovetail.cli.main", "serve", "--config", str(config)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DOVETAIL_")}

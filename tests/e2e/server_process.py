@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 from tests.servers.daemon import START_S
+from tests.servers.own_token import OWN_TOKEN
 from tests.servers.warm_process import WarmProcess
 
 
@@ -27,13 +28,14 @@ class ServerProcess:
     def __init__(self, folder: Path, settings: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        scheme = "https" if (settings or {}).get("listen", {}).get("tls") else "http"
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
         self._config = folder / "settings.json"
         self._config.write_text(json.dumps(settings or {}))
         self._process: subprocess.Popen[bytes] | WarmProcess | None = None
         # One client for all, without certificates: loading those takes longer than a request.
-        self.http = httpx.Client(base_url=self.url, timeout=10, trust_env=False, verify=False)
+        self.http = httpx.Client(auth=OWN_TOKEN, base_url=self.url, timeout=10, trust_env=False, verify=False)
 
     def start(self, *, wait: bool = True, cold: bool = False) -> None:
         """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it."""

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.examples import times
+from tests.servers.own_token import OWN_TOKEN
 
 KILLS = times(6)
 BATCH = 6
@@ -31,7 +32,9 @@ class Submitter(threading.Thread):
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        with httpx.Client(base_url=self._server.url, timeout=5, trust_env=False, verify=False) as client:
+        with httpx.Client(
+            auth=OWN_TOKEN, base_url=self._server.url, timeout=5, trust_env=False, verify=False
+        ) as client:
             batch = 0
             while not self.stopping.is_set():
                 batch += 1

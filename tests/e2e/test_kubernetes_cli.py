@@ -12,6 +12,10 @@ from tests.e2e.test_cli import Shell, serving
 from tests.patience import wait_for
 from tests.servers.kubelet import kubelet, namespace
 from tests.servers.kubernetes.server import KubeServer
+from tests.servers.own_token import OWN_TOKEN
+
+from dovetail.backends.contract import UnusableSetting
+from dovetail.backends.registry import BackendEntry, check_entry
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 NAMESPACE, NODE = "of-the-cli", "of-the-cli-a"
@@ -24,13 +28,14 @@ def dovetail(kube_server: KubeServer, tmp_path_factory: pytest.TempPathFactory) 
     with ExitStack() as stack:
         stack.enter_context(namespace(kube_server, NAMESPACE))
         stack.enter_context(kubelet(kube_server, NODE))
-        url, _ = stack.enter_context(serving(folder / "data"))
-        shell = Shell(url)
+        usual = {"kind": "kubernetes", "namespace": NAMESPACE, "nodes": f"kubernetes.io/hostname={NODE}"}
+        cluster = usual | {"kubeconfig": str(kube_server.kubeconfig), "allow_paths": ["/"]}
+        denied = usual | {"kubeconfig": str(revoked(kube_server, folder))}
+        settings = folder / "settings.yaml"
+        settings.write_text(yaml.safe_dump({"backends": {"cluster": cluster, "denied": denied}}))
+        url, _ = stack.enter_context(serving(folder / "data", "--config", str(settings)))
         LOGS[url] = folder / "data.log"
-        settings = [f"kubeconfig={kube_server.kubeconfig}", f"namespace={NAMESPACE}", "allow_paths=[/]"]
-        settings += [f"nodes=kubernetes.io/hostname={NODE}"]
-        shell("backend", "add", "cluster", "--kind", "kubernetes", *[f"--set={one}" for one in settings])
-        yield shell
+        yield Shell(url)
 
 
 def shows(dovetail: Shell, words: str, *command: str) -> str:
@@ -70,21 +75,31 @@ def add(dovetail: Shell, *settings: str, kind: str = "kubernetes", name: str = "
     return " ".join((done.stdout + done.stderr).split())
 
 
+def unusable(**settings: object) -> str:
+    """Why the settings file, which may name files, cannot have this backend."""
+    with pytest.raises(UnusableSetting) as caught:
+        check_entry(BackendEntry.model_validate(settings))
+    return f"{caught.value.field}: {caught.value}"
+
+
 def test_a_backend_that_could_never_work_here_is_not_added(
     dovetail: Shell, kube_server: KubeServer, tmp_path: Path
 ) -> None:
     no_yaml = tmp_path / "no.yaml"
     no_yaml.write_text("{")
-    config = kube_server.kubeconfig
-    assert "kubeconfig: cannot read the kubeconfig /nowhere: No such file" in add(dovetail, "kubeconfig=/nowhere")
-    assert "is not YAML" in add(dovetail, f"kubeconfig={no_yaml}")
-    assert "has no context 'prod'; it has:" in add(dovetail, f"kubeconfig={config}", "context=prod")
+    config = str(kube_server.kubeconfig)
+    missing = unusable(kind="kubernetes", kubeconfig="/nowhere")
+    assert "kubeconfig: cannot read the kubeconfig /nowhere: No such file" in missing
+    assert "is not YAML" in unusable(kind="kubernetes", kubeconfig=str(no_yaml))
+    assert "has no context 'prod'; it has:" in unusable(kind="kubernetes", kubeconfig=config, context="prod")
+    assert "put the backend into the settings file" in add(dovetail, f"kubeconfig={config}")
     socket = "hosts=[{name: here, url: 'unix:///nowhere.sock'}]"
     assert "hosts[0].url: there is no socket /nowhere.sock" in add(dovetail, socket, kind="docker")
     file = f"hosts=[{{name: here, url: 'unix://{no_yaml}'}}]"
     assert "is not a socket" in add(dovetail, file, kind="docker")
     assert "url: there is no socket /nowhere.sock" in add(dovetail, "url=unix:/nowhere.sock", kind="slurm")
-    assert "conf: there is no file /nowhere" in add(dovetail, "url=http://127.0.0.1:1", "conf=/nowhere", kind="slurm")
+    no_conf = unusable(kind="slurm", url="http://127.0.0.1:1", conf="/nowhere")
+    assert "conf: there is no file /nowhere" in no_conf
     assert "other" not in dovetail("backend", "list").stdout
 
 
@@ -98,16 +113,13 @@ def revoked(server: KubeServer, folder: Path) -> Path:
     return path
 
 
-def test_credentials_that_are_not_accepted_are_shown_counted_and_logged_once(
-    dovetail: Shell, kube_server: KubeServer, tmp_path: Path
-) -> None:
-    add(dovetail, f"kubeconfig={revoked(kube_server, tmp_path)}", f"namespace={NAMESPACE}", name="denied", rc=0)
+def test_credentials_that_are_not_accepted_are_shown_counted_and_logged_once(dovetail: Shell) -> None:
     shown = " ".join(shows(dovetail, "does not accept our credentials (401)", "backend", "show", "denied").split())
     assert "dovetail backend add denied --replace" in shown
     assert "revoked or expired" in " ".join(dovetail("backend", "list").stdout.split())
 
     def counted() -> bool:
-        text = httpx.get(f"{dovetail.url}/metrics").text
+        text = httpx.get(f"{dovetail.url}/metrics", auth=OWN_TOKEN).text
         failed = 'dovetail_backend_calls_total{backend="denied",call="start",outcome="failed"} '
         tries = [float(line.removeprefix(failed)) for line in text.splitlines() if line.startswith(failed)]
         assert 'dovetail_backend_available{backend="denied"} 0.0' in text
@@ -116,4 +128,3 @@ def test_credentials_that_are_not_accepted_are_shown_counted_and_logged_once(
     wait_for(counted, "three failed starts to be counted")
     log = LOGS[dovetail.url].read_text()
     assert log.count("does not accept our credentials") == 1
-    dovetail("backend", "remove", "denied")

@@ -7,12 +7,13 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends, names, network, queues, task_output, usage, workload_changes, workloads
+from dovetail.api import backends, names, network, queues, task_output, tokens, usage, workload_changes, workloads
 from dovetail.api.nodes import nodes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.body import BodiesInFlight
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
+from dovetail.api.protocol.guard import Guard
 from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.api.protocol.openapi import describe
 from dovetail.api.protocol.streams import StreamLimit
@@ -31,6 +32,7 @@ MODULES = (
     names,
     questions,
     nodes,
+    tokens,
     backends,
     network,
     queues,
@@ -76,7 +78,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(system.root)
     app.include_router(pages.router)
     app.add_middleware(EncodedSlashes)
-    app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen))
+    app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=Guard(plane.access).caller)
     problems.install(app)
     describe(app)
     return app

@@ -13,8 +13,9 @@ from dovetail.api.protocol.reading import SOURCE
 from dovetail.api.protocol.replies import CreatedJson, Json
 from dovetail.backends.contract import Capabilities, UnusableSetting
 from dovetail.backends.registry import BackendEntry, check_entry, kind_names
+from dovetail.backends.settings_file_only import settings_file_fields
 from dovetail.control.backends.health import CallHealth
-from dovetail.control.services.backends import BackendStatus
+from dovetail.control.services.backends import IN_SETTINGS_FILE, BackendStatus
 from dovetail.control.services.own_machine import STEPPED_BACK
 from dovetail.control.settings import REGISTERED
 from dovetail.control.settings.secret_settings import masked
@@ -99,9 +100,12 @@ async def add(
 
     With `replace`, one that was added before goes on under new settings: what runs there runs on and is found again.
     Refused with 409 for one that is there already, or that stands in the settings of the server; with 422 for settings
-    with which it could never work here: a kubeconfig, a socket or a command is missing.
+    with which it could never work here (a kubeconfig, a socket or a command is missing), and for paths of files and
+    programs, which only the settings file of the server may name.
     """
     entry = await model_in(request, BackendEntry)
+    if refused := settings_file_fields(entry.settings):
+        raise Invalid([Complaint(SOURCE, None, field, IN_SETTINGS_FILE) for field in refused])
     try:
         check_name(name)
         await asyncio.to_thread(check_entry, entry)

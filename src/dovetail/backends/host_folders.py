@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from dovetail.backends.contract import WorkloadRefusal
+from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY
 from dovetail.model.text.strict import shown
 from dovetail.model.workloads.workload import Volume, Workload
 
@@ -23,7 +24,9 @@ def _check_folder(path: str) -> str:
 
 #: The type of the setting `allow_paths`. An empty list allows no folder.
 AllowedFolders = Annotated[
-    list[Annotated[str, Field(min_length=1, max_length=3000), AfterValidator(_check_folder)]], Field(max_length=100)
+    list[Annotated[str, Field(min_length=1, max_length=3000), AfterValidator(_check_folder)]],
+    Field(max_length=100),
+    SETTINGS_FILE_ONLY,
 ]
 
 

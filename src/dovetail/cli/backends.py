@@ -61,7 +61,8 @@ def add(
 
     dovetail backend add lab --kind spool --set folder=/srv/spool
 
-    Other users of this machine can read a command line: put secrets into a file and use --file.
+    Other users of this machine can read a command line: put secrets into a file and use --file. Paths of files and
+    programs of the server stand in its settings file only.
     """
     entry = _from_file(file) if file is not None else {}
     if kind is not None:

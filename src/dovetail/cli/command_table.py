@@ -62,6 +62,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "topology": CommandEntry(_NODES, "network.topology", "The network: levels, domains, what is free in each."),
     "distance": CommandEntry(_NODES, "network.distance", "How far nodes are from each other, and set that by hand."),
     "backend": CommandEntry(_NODES, "backends", "The systems that run work: list, add and remove them."),
+    "token": CommandEntry(_NODES, "tokens", "Who may speak to the server: admin token, nodes that join."),
     "reserve": CommandEntry(_NODES, "queues.reserve", "Reserve capacity, now or later."),
     "kubernetes": CommandEntry(_PROGRAM, "kubernetes.command", "Kubernetes: check our verdicts against its scheduler."),
     "serve": CommandEntry(_PROGRAM, "program.serve", "Run the control plane on this machine."),

@@ -5,6 +5,7 @@ Leaves to others: which commands there are (`command_table`) and how failures en
 
 import sys
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated
 
 import click
@@ -12,7 +13,7 @@ import click
 from dovetail.cli.command_table import Commands
 from dovetail.cli.terminal.commands import parameters_of
 from dovetail.cli.terminal.parameters import Option
-from dovetail.cli.terminal.server import Url, use_server
+from dovetail.cli.terminal.server import Url, use_server, use_token_file
 
 EPILOG = """\
 Exit codes: 0 done; 1 what was asked about failed or was not placed;
@@ -36,11 +37,17 @@ def _print_version(wanted: bool) -> bool:
 
 def dovetail(
     url: Url = None,
+    token_file: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="A file with the token.  [default: $DOVETAIL_TOKEN, or that of a server of yours]"),
+    ] = None,
     version: Annotated[  # noqa: ARG001 - its callback answers
         bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     use_server(url)
+    if token_file is not None:
+        use_token_file(token_file)
 
 
 app = Commands(

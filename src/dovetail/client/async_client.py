@@ -225,6 +225,13 @@ class AsyncClient:
     remove_backend = awaited(Client.remove_backend)
     backend_history = awaited(Client.backend_history)
 
+    # tokens
+    rotate_admin_token = awaited(Client.rotate_admin_token)
+    make_join_token = awaited(Client.make_join_token)
+    join_tokens = awaited(Client.join_tokens)
+    revoke_join_token = awaited(Client.revoke_join_token)
+    make_node_token = awaited(Client.make_node_token)
+
     # system
     summary = awaited(Client.summary)
     profiles = awaited(Client.profiles)

@@ -19,6 +19,7 @@ from dovetail.client.policies import PolicyCalls
 from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
 from dovetail.client.system import SystemCalls
+from dovetail.client.tokens import TokenCalls
 from dovetail.client.transport import Transport
 from dovetail.client.waiting import WaitCalls
 from dovetail.client.workload_changes import WorkloadChangeCalls
@@ -38,6 +39,7 @@ class Client(
     NetworkCalls,
     PolicyCalls,
     BackendCalls,
+    TokenCalls,
     SystemCalls,
 ):
     """Talks to one server. Use it as a context manager, or call `close`.

@@ -7,6 +7,7 @@ imported only by those who need them.
 
 import os
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -22,10 +23,12 @@ class ProxyRefused(OSError):
 
 
 class Connector:
-    """Where a server is and how it is reached. `prefix` stands before every path, `headers` go with every request."""
+    """Where a server is and how it is reached. `prefix` stands before every path, `headers` go with every request.
+    `certificate`: a file with the only one to believe, as a server of this account has made it."""
 
-    def __init__(self, url: str, timeout_s: float) -> None:
+    def __init__(self, url: str, timeout_s: float, certificate: str | None = None) -> None:
         parts = urlsplit(url)
+        self._certificate = certificate
         self._timeout_s = timeout_s
         self._secure = parts.scheme == "https"
         self._host, self._port = _host(parts), _port(parts)
@@ -54,7 +57,7 @@ class Connector:
 
     def _secured(self, plain: socket.socket, name: str) -> socket.socket:
         if self._trust is None:
-            self._trust = _authorities()
+            self._trust = _authorities(self._certificate)
         try:
             return self._trust.wrap_socket(plain, server_hostname=name)
         except BaseException:
@@ -133,13 +136,29 @@ def _proxy_for(parts: SplitResult) -> SplitResult | None:
     return proxy
 
 
-def _authorities() -> "ssl.SSLContext":
-    """Those of this machine. Python may have been built for folders that do not exist here; certifi then has a list."""
+def _authorities(certificate: str | None) -> "ssl.SSLContext":
+    """One certificate alone, or those of this machine. Python may have been built for folders that do not exist here;
+    certifi then has a list."""
     import ssl
 
+    if certificate is not None:
+        return _pinned(certificate)
     paths = ssl.get_default_verify_paths()
     if not (paths.cafile or paths.capath):
         import certifi
 
         return ssl.create_default_context(cafile=certifi.where())
     return ssl.create_default_context()
+
+
+def _pinned(certificate: str) -> "ssl.SSLContext":
+    """Believes the first certificate of the file and no other, by whatever name the server is reached."""
+    import ssl
+
+    end = "-----END CERTIFICATE-----"
+    first = Path(certificate).read_text().partition(end)[0] + end
+    found = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    found.check_hostname = False
+    found.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    found.load_verify_locations(cadata=first)
+    return found

@@ -212,7 +212,7 @@ def in_words(error: OSError) -> str:
         return "it does not speak TLS there: write http:// instead of https://"
     untrusted = getattr(error, "verify_message", "")
     if untrusted:
-        return f"its certificate is not trusted: {untrusted}"
+        return f"its certificate is not trusted: {untrusted}; SSL_CERT_FILE names a file with one that is"
     said = error.strerror or str(error)
     return said[:1].lower() + said[1:]
 

@@ -9,7 +9,15 @@ from dovetail.client.transport import API, Transport, as_body, segment
 
 if TYPE_CHECKING:
     from dovetail.model.node import Node
-    from dovetail.responses.nodes import FailureReport, NodeDetail, NodeOrders, NodeRow, NodeTask, ReportedTask
+    from dovetail.responses.nodes import (
+        FailureReport,
+        NodeDetail,
+        NodeOrders,
+        NodeRow,
+        NodeTask,
+        RegisteredNode,
+        ReportedTask,
+    )
 
 
 class NodeCalls:
@@ -21,9 +29,10 @@ class NodeCalls:
     def node(self, name: str) -> NodeDetail:
         return cast("NodeDetail", self._http.json("GET", _node(name)))
 
-    def register_node(self, node: Node | Mapping[str, Any] | bytes) -> NodeDetail:
-        """Register a node with the backend `registered`, or change what is known about it. Bytes are YAML."""
-        return cast("NodeDetail", self._http.json("POST", f"{API}/nodes", **as_body(node), repeatable=True))
+    def register_node(self, node: Node | Mapping[str, Any] | bytes) -> RegisteredNode:
+        """Register a node with the backend `registered`, or change what is known about it. Bytes are YAML. A new node
+        gets a `token` of its own."""
+        return cast("RegisteredNode", self._http.json("POST", f"{API}/nodes", **as_body(node), repeatable=True))
 
     def patch_node(
         self,

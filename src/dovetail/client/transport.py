@@ -17,11 +17,13 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from dovetail import __version__
 from dovetail.client.connector import Connector
+from dovetail.client.credentials import credentials_for
 from dovetail.client.errors import BadAnswer, ConnectError, DovetailError, NoAnswer
 from dovetail.client.exchange import AnswerLate, AnswerLost, BlockingExchange, HttpRequest, ServerAnswer, Unreachable
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 API = "/api/v1"
+_UNAUTHORIZED = 401
 PAUSES_S = (0.2, 0.5)  # before the second and the third try
 
 
@@ -47,11 +49,16 @@ class Transport:
         self.url = checked_url(url)
         self._pauses_s = pauses_s
         self._timeout_s = timeout_s
-        token = token if token is not None else os.environ.get("DOVETAIL_TOKEN")
+        self._is_given = bool(token)
+        found = credentials_for(self.url, token)
         self._headers = {"Accept": "application/json", "User-Agent": f"dovetail/{__version__}"}
-        if token:
-            self._headers["Authorization"] = f"Bearer {token}"
-        self._exchange = BlockingExchange(Connector(self.url, timeout_s), timeout_s)
+        if found.token:
+            self.use_token(found.token)
+        self._exchange = BlockingExchange(Connector(self.url, timeout_s, found.certificate), timeout_s)
+
+    def use_token(self, token: str) -> None:
+        """From the next request on."""
+        self._headers["Authorization"] = f"Bearer {token}"
 
     def close(self) -> None:
         self._exchange.close()
@@ -122,9 +129,25 @@ class Transport:
         connection, answer = self._exchange.connect(), None
         try:
             answer = self._exchange.send(connection, request)
+            if answer.status == _UNAUTHORIZED and self._found_another_token():
+                answer.receive_body()
+                if answer.reusable:
+                    renewed = request._replace(headers={**request.headers, **self._authorization()})
+                    answer = self._exchange.send(connection, renewed)
             yield answer
         finally:
             self._exchange.finish(connection, answer)
+
+    def _found_another_token(self) -> bool:
+        """Whether the token was rotated since this client began, and the new one found as the first was."""
+        found = None if self._is_given else credentials_for(self.url).token
+        if not found or self._authorization() == {"Authorization": f"Bearer {found}"}:
+            return False
+        self.use_token(found)
+        return True
+
+    def _authorization(self) -> dict[str, str]:
+        return {name: value for name, value in self._headers.items() if name == "Authorization"}
 
     def _checked(self, answer: ServerAnswer) -> ServerAnswer:
         if answer.is_success:

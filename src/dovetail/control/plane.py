@@ -22,6 +22,8 @@ from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import InboxEvents, PendingSubmission
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_access import DefinitionCache, on_store_thread
+from dovetail.control.services.access import AccessService
+from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
 from dovetail.control.services.network import NetworkService
 from dovetail.control.services.nodes import NodeService
@@ -71,6 +73,8 @@ class ControlPlane:
         self.metrics = Metrics(self.questions)
         self.store: Store = sqlite_store(settings.database)
         self.history = HistoryFeed(self.store, self._running)
+        given = settings.access.token_file
+        self.access = AccessService(self.store, AdminToken(settings.token_file, is_given=given is not None))
         self.names = WorkloadNames(self.store, self.questions)
         self.policies = PolicyService(self.questions.policies, self.store, self._apply)
         self.affinity = ServiceAffinityService(self.policies)
@@ -100,10 +104,12 @@ class ControlPlane:
         """Raises StoreError when the database cannot be used, Invalid when the topology of the settings cannot."""
         described = read_topology_file(self.settings.topology)
         self._make_folder()
+        self.access.admin.load()
         gc.disable()  # restoring makes hundreds of thousands of lasting objects; collecting among them wastes time
         await on_store_thread(self.store.open)
         newest_record = await on_store_thread(self.store.newest_history_time)
         snapshot = await on_store_thread(self.store.restore)
+        self.access.restore(await on_store_thread(self.store.tokens))
         self.engine.restore(snapshot)
         self._admission.recount()
         self._announcements.restore(snapshot.announced)

@@ -187,6 +187,19 @@ class BackendRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """A token of a node, or one with which nodes join: `uses_left` times, until `expires_at`."""
+
+    id: int
+    kind: str
+    digest: str
+    made_at: float
+    node: str | None = None
+    expires_at: float | None = None
+    uses_left: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PolicySwitch:
     """An adjustment of a policy was switched on or off; for history, log and metrics."""
 

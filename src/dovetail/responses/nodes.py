@@ -76,6 +76,12 @@ class NodeDetail(NodeRow):
     quarantine: NodeQuarantine | None
 
 
+class RegisteredNode(NodeDetail):
+    """`token`: of a new node, with which its agent speaks for it. It is told this once."""
+
+    token: NotRequired[str]
+
+
 class NodeTask(TaskRow):
     namespace: str
     name: str

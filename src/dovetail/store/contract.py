@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot
+from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot, TokenRecord
 
 
 class StoreError(Exception):
@@ -207,6 +207,15 @@ class Store(Protocol):
 
     def remove_backend(self, name: str, line: HistoryLine | None = None) -> None:
         """Durable when it returns, with its line in the history, also when there was none."""
+
+    def tokens(self) -> list[TokenRecord]:
+        """Those of nodes and for joining, by id."""
+
+    def put_token(self, record: TokenRecord, instead_of: Collection[str] = ()) -> None:
+        """Durable when it returns; the tokens with these digests go along with it."""
+
+    def remove_tokens(self, digests: Collection[str]) -> None:
+        """Durable when it returns."""
 
     def idempotent_response(self, key: str) -> str | None: ...
 

@@ -13,7 +13,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Select, func, select, text, tuple_
 
 from dovetail.model.reason import explanation_dict
-from dovetail.model.record import BackendRecord
+from dovetail.model.record import BackendRecord, TokenRecord
 from dovetail.model.task import WorkloadState
 from dovetail.store.activity import FRESH, SUMMARY, ActivityReads, id_in, with_devices
 from dovetail.store.contract import DecisionPlace, Page, WorkloadFilter
@@ -27,6 +27,7 @@ from dovetail.store.schema import (
     policies,
     shapes,
     tasks,
+    tokens,
     workloads,
 )
 
@@ -171,6 +172,9 @@ class Reads(ActivityReads):
 
     def backends(self) -> list[BackendRecord]:
         return [BackendRecord(**row) for row in self._rows(select(backends).order_by(backends.c.name))]
+
+    def tokens(self) -> list[TokenRecord]:
+        return [TokenRecord(**row) for row in self._rows(select(tokens).order_by(tokens.c.id))]
 
     def idempotent_response(self, key: str) -> str | None:
         return self._scalar(select(idempotency.c.response).where(idempotency.c.key == key))

@@ -199,6 +199,20 @@ backends = sa.Table(
     sa.Column("added_at", sa.Double, nullable=False),
 )
 
+# Tokens of nodes and for joining. Their text is known to their holders only.
+tokens = sa.Table(
+    "tokens",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("made_at", sa.Double, nullable=False),
+    sa.Column("node", sa.Text),
+    sa.Column("expires_at", sa.Double),
+    sa.Column("uses_left", sa.Integer),
+    sa.UniqueConstraint("digest"),
+)
+
 # What a restart needs to know of an unfinished workload beyond its definition and its tasks; most have no row.
 workload_notes = sa.Table(
     "workload_notes",

@@ -9,7 +9,7 @@ Leaves to others: the database and what its errors mean (`sqlite`), what rows lo
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot
+from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot, TokenRecord
 from dovetail.store.contract import StoreError
 from dovetail.store.reading import Reads
 from dovetail.store.restoring import restore_snapshot
@@ -30,6 +30,7 @@ from dovetail.store.schema import (
     idempotency,
     shapes,
     tasks,
+    tokens,
     workload_notes,
     workloads,
 )
@@ -75,6 +76,20 @@ class SqlStore(Reads):
         with self._writing() as (connection, batches):
             connection.execute(delete(backends).where(backends.c.name == name))
             batches.write_history(connection, [] if line is None else [line])
+
+    def put_token(self, record: TokenRecord, instead_of: Collection[str] = ()) -> None:
+        with self._writing() as (connection, _):
+            self._delete_tokens(connection, instead_of)
+            connection.execute(insert(tokens).values(**asdict(record)))
+
+    def remove_tokens(self, digests: Collection[str]) -> None:
+        with self._writing() as (connection, _):
+            self._delete_tokens(connection, digests)
+
+    @staticmethod
+    def _delete_tokens(connection: Connection, digests: Collection[str]) -> None:
+        for digest in digests:
+            connection.execute(delete(tokens).where(tokens.c.digest == digest))
 
     def prune(self, finished_before: float, history_before: float) -> int:
         """In small transactions, so it can be interrupted anywhere and goes on where it was."""

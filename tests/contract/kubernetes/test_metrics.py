@@ -2,12 +2,15 @@
 
 import asyncio
 import re
+import ssl
 import sys
+from pathlib import Path
 
 import httpx
 import pytest
 from click.testing import CliRunner
 from tests.contract.kubernetes.cluster import Cluster, node, pod, scene
+from tests.servers.certificates import Authority
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.cli.main import app
@@ -65,3 +68,45 @@ def test_a_place_where_it_cannot_listen_is_refused_in_words(kube_server: KubeSer
     assert ended.exit_code == 2
     assert where in ended.stderr
     assert isinstance(ended.exception, SystemExit), ended.exception
+
+
+def test_metrics_are_for_those_with_the_token_and_over_tls(kube_server: KubeServer, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    made = authority.server("metrics")
+    (tmp_path / "token").write_text("a-token-for-prometheus\n")
+    trust = ssl.create_default_context(cafile=authority.certificate)
+
+    async def play(_: Cluster) -> None:
+        options = ["--tls-cert", made.certificate, "--tls-key", made.key, "--token-file", tmp_path / "token"]
+        command = [*COMMAND, "--kubeconfig", str(kube_server.kubeconfig), "--listen", "0", *map(str, options)]
+        running = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+        try:
+            assert running.stderr is not None
+            line = (await running.stderr.readline()).decode()
+            found = re.search(r"https://127.0.0.1:\d+", line)
+            assert found is not None, line
+            async with httpx.AsyncClient(base_url=found[0], verify=trust) as client:
+                assert (await client.get("/healthz")).text == "ok\n"
+                for wrong in ({}, {"Authorization": "Bearer a-token-for-somebody"}):
+                    assert (await client.get("/metrics", headers=wrong)).status_code == 401
+                right = {"Authorization": "Bearer a-token-for-prometheus"}
+                assert (await client.get("/metrics", headers=right)).status_code == 200
+        finally:
+            running.terminate()
+            assert await running.wait() == 0
+
+    scene(kube_server, play)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["scheduler", "--listen", "0.0.0.0:0"], "--insecure-http to let everybody read the metrics"),
+        (["scheduler", "--listen", "0.0.0.0:0", "--token-file", "/nowhere"], "--tls-cert, --tls-key and --token-file"),
+        (["extender", "--host", "0.0.0.0"], "--any-client to answer everybody"),
+    ],
+)
+def test_what_others_can_reach_is_not_open_unless_that_is_said(command: list[str], words: str) -> None:
+    ended = CliRunner().invoke(app, ["kubernetes", *command])
+    assert ended.exit_code == 2
+    assert words in ended.stderr

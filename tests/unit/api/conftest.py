@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, serving, settings_in
 
 
@@ -16,5 +17,5 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def http(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url + API, timeout=60, trust_env=False, verify=False) as client:
+    with httpx.Client(auth=OWN_TOKEN, base_url=url + API, timeout=60, trust_env=False, verify=False) as client:
         yield client

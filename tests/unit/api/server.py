@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import httpx
 import uvicorn
 from tests.patience import wait_for
+from tests.servers.own_token import note
 
 from dovetail.api.app import create_app
 from dovetail.api.protocol.connections import bounded_http
@@ -64,6 +65,7 @@ def serving(settings: Settings) -> Iterator[str]:
     try:
         # The socket listens already, so the first request waits until the control plane has started.
         httpx.get(f"{url}/ready", timeout=60, trust_env=False, verify=False).raise_for_status()
+        note(url, settings.token_file)
         yield url
     finally:
         server.should_exit = True

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, problem_in, serving, settings_in, submitted
 
 FAILS = {"command": ["x"], "simulate": {"run_time": "10ms", "exit_code": 3}}
@@ -21,7 +22,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def http(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url + API, timeout=60, trust_env=False, verify=False) as client:
+    with httpx.Client(auth=OWN_TOKEN, base_url=url + API, timeout=60, trust_env=False, verify=False) as client:
         yield client
 
 

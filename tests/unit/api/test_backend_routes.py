@@ -1,11 +1,15 @@
 """Routes of backends, asked through the client as everybody does, on a real server."""
 
+import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, problem_in, serving, settings_in
 from tests.unit.control.secretive import ENTRY, PASSWORD, TOKEN, offer
 
@@ -68,7 +72,7 @@ def test_the_history_of_a_backend_outlives_it(url: str) -> None:
 
 
 def test_no_answer_holds_a_secret(url: str) -> None:
-    with httpx.Client(base_url=f"{url}{API}", trust_env=False, verify=False) as http:
+    with httpx.Client(auth=OWN_TOKEN, base_url=f"{url}{API}", trust_env=False, verify=False) as http:
         answers = [
             http.put("/backends/far", json=ENTRY),
             http.put("/backends/far", json=ENTRY),
@@ -85,7 +89,7 @@ def test_no_answer_holds_a_secret(url: str) -> None:
 
 
 def test_mistakes_are_problems_with_their_field(url: str) -> None:
-    with httpx.Client(base_url=f"{url}{API}", trust_env=False, verify=False) as http:
+    with httpx.Client(auth=OWN_TOKEN, base_url=f"{url}{API}", trust_env=False, verify=False) as http:
         wrong = problem_in(http.put("/backends/far", json={"kind": "simulated", "groups": [{"count": 0}]}), 422)
         assert wrong["errors"][0]["field"] == "groups[0].count"
         unknown = problem_in(http.put("/backends/far", json={"kind": "sumilated"}), 422)
@@ -101,9 +105,39 @@ def test_metrics_tell_of_every_backend(url: str) -> None:
     with Client(url) as client:
         client.submit({"name": "w", "resources": {"cpu": 1}})
         wait_for(lambda: client.workload("w")["state"] == "running")
-    text = httpx.get(f"{url}/metrics", trust_env=False, timeout=60).text
+    text = httpx.get(f"{url}/metrics", auth=OWN_TOKEN, trust_env=False, timeout=60).text
     assert 'dovetail_backend_available{backend="sim"} 1.0' in text
     assert 'dovetail_backend_state{backend="sim",state="closed"} 1.0' in text
     assert 'dovetail_backend_calls_total{backend="sim",call="bind",outcome="succeeded"} 1.0' in text
     assert 'dovetail_backend_call_seconds_bucket{backend="sim",call="bind",le="+Inf"} 1.0' in text
     assert 'dovetail_backend_last_success_timestamp_seconds{backend="sim"}' in text
+
+
+def test_a_request_names_no_file_and_no_program_of_the_server(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    hostile: dict[str, dict[str, Any]] = {
+        "hosts[0].ssh.program": {
+            "kind": "docker",
+            "hosts": [{"name": "a", "url": "ssh://nowhere", "ssh": {"program": str(program)}}],
+        },
+        "token_file": {"kind": "slurm", "url": "http://127.0.0.1:1", "user": "a", "token_file": "/etc/hostname"},
+    }
+    settings = settings_in(tmp_path / "data")
+    with serving(settings) as url, httpx.Client(auth=OWN_TOKEN, base_url=f"{url}{API}", trust_env=False) as http:
+        for field, entry in hostile.items():
+            problem = problem_in(http.put("/backends/evil", json=entry), 422)
+            [error] = problem["errors"]
+            assert error["field"] == field
+            assert "settings file" in error["message"]
+            problem_in(http.get("/backends/evil"), 404)
+    assert not ran.exists()
+    # What an older version took is not used any more.
+    with sqlite3.connect(settings.database) as database:
+        kept = json.dumps({key: value for key, value in hostile["token_file"].items() if key != "kind"})
+        database.execute("INSERT INTO backends VALUES ('evil', 'slurm', ?, 0)", (kept,))
+    with serving(settings) as url, Client(url) as client:
+        row = client.backend("evil")
+        assert (row["state"], "settings file" in row["problem"]) == ("unusable", True)

@@ -8,7 +8,7 @@ from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.control.settings import Listen
 
 LOCAL = KnownHosts(Listen())
-PUBLIC = KnownHosts(Listen(host="0.0.0.0", names=["sched.example.org", ".svc.cluster.local"]))
+PUBLIC = KnownHosts(Listen(host="0.0.0.0", tls={}, names=["sched.example.org", ".svc.cluster.local"]))
 
 
 @pytest.mark.parametrize(

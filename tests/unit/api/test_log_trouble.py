@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, problem_in, serving, settings_in
 from tests.unit.control.secretive import ENTRY, TOKEN, Secretive, offer
 
@@ -37,7 +38,7 @@ def running(url: str) -> Iterator[Client]:
 
 
 def asked(url: str, what: str = "w", **params: Any) -> httpx.Response:
-    return httpx.get(f"{url}{API}/workloads/{what}/logs", params=params, trust_env=False, timeout=30)
+    return httpx.get(f"{url}{API}/workloads/{what}/logs", auth=OWN_TOKEN, params=params, trust_env=False, timeout=30)
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, how: Callable[[str], Awaitable[LogChunk]]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted
 
 EAST = 'node.labels.zone == "east"'
@@ -215,10 +216,16 @@ def test_who_and_why_are_plain_text(http: httpx.Client) -> None:
 
 def test_policies_survive_a_restart(tmp_path_factory: pytest.TempPathFactory) -> None:
     settings = settings_in(tmp_path_factory.mktemp("restart"))
-    with serving(settings) as url, httpx.Client(base_url=url + API, trust_env=False, verify=False, timeout=60) as http:
+    with (
+        serving(settings) as url,
+        httpx.Client(auth=OWN_TOKEN, base_url=url + API, trust_env=False, verify=False, timeout=60) as http,
+    ):
         put(http, "kept", 201, prefer=EAST, adjust=[{"when": "cluster.nodes > 3", "off": True}], applies_to=EVERYWHERE)
         before = http.get("/policies/kept").json()
         assert before["in_force"][0]["demand"] == "off"
-    with serving(settings) as url, httpx.Client(base_url=url + API, trust_env=False, verify=False, timeout=60) as http:
+    with (
+        serving(settings) as url,
+        httpx.Client(auth=OWN_TOKEN, base_url=url + API, trust_env=False, verify=False, timeout=60) as http,
+    ):
         assert http.get("/policies/kept").json() == before
         assert put(http, "kept", prefer=EAST)["version"] == 2

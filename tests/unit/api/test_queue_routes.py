@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted
 
 from dovetail.client import Client
@@ -27,7 +28,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def http(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url + API, timeout=60, trust_env=False, verify=False) as client:
+    with httpx.Client(auth=OWN_TOKEN, base_url=url + API, timeout=60, trust_env=False, verify=False) as client:
         yield client
         for row in client.get("/workloads", params={"unfinished": True}).json()["items"]:
             client.delete(f"/workloads/{row['id']}")

@@ -11,12 +11,13 @@ from typing import Any
 import httpx
 import pytest
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import in_state, problem_in, serving, settings_in, submitted
 
 
 @pytest.fixture
 def root(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, timeout=60, trust_env=False, verify=False) as client:
+    with httpx.Client(auth=OWN_TOKEN, base_url=url, timeout=60, trust_env=False, verify=False) as client:
         yield client
 
 
@@ -110,7 +111,9 @@ def test_a_name_that_somebody_made_point_here_is_refused(http: httpx.Client) -> 
     for own in (f"localhost:{port}", f"LOCALHOST.:{port}", f"[::1]:{port}", "10.1.2.3"):
         assert http.get("/summary", headers={"Host": own}).status_code == 200
     probe = str(http.base_url.copy_with(path="/health"))
-    assert httpx.get(probe, headers={"Host": "whatever"}, trust_env=False, timeout=60).status_code == 200
+    assert (
+        httpx.get(probe, auth=OWN_TOKEN, headers={"Host": "whatever"}, trust_env=False, timeout=60).status_code == 200
+    )
 
 
 @pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["local host"], ["a:b:c"], ["user@localhost"]])
@@ -181,7 +184,9 @@ def _can_stream(http: httpx.Client) -> bool:
 def test_an_open_stream_ends_when_the_server_stops(tmp_path: Path) -> None:
     with ExitStack() as open_ones:
         with serving(settings_in(tmp_path)) as url:
-            client = open_ones.enter_context(httpx.Client(base_url=url, timeout=60, trust_env=False, verify=False))
+            client = open_ones.enter_context(
+                httpx.Client(auth=OWN_TOKEN, base_url=url, timeout=60, trust_env=False, verify=False)
+            )
             headers = {"Accept": "text/event-stream"}
             answer = open_ones.enter_context(client.stream("GET", "/api/v1/events", headers=headers))
             lines = answer.iter_lines()

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, problem_in, serving, settings_in
 
 LEVELS = [
@@ -159,16 +160,25 @@ def test_the_file_that_settings_name_is_read_at_every_start(tmp_path: Path) -> N
     settings = settings_in(tmp_path / "data", topology=str(described))
     for leaf in ("l1", "l9"):
         described.write_text(f"SwitchName={leaf} Nodes=node-[1-4]\n")
-        with serving(settings) as url, httpx.Client(base_url=url + API, trust_env=False, verify=False) as http:
+        with (
+            serving(settings) as url,
+            httpx.Client(auth=OWN_TOKEN, base_url=url + API, trust_env=False, verify=False) as http,
+        ):
             (row,) = http.get("/topology/domains").json()["items"]
             assert (row["name"], row["nodes"]) == (leaf, 4)
 
 
 def test_what_was_set_is_there_after_a_restart(tmp_path: Path) -> None:
     settings = settings_in(tmp_path / "data")
-    with serving(settings) as url, httpx.Client(base_url=url + API, trust_env=False, verify=False) as http:
+    with (
+        serving(settings) as url,
+        httpx.Client(auth=OWN_TOKEN, base_url=url + API, trust_env=False, verify=False) as http,
+    ):
         before = put(http)
         http.put("/distances", json={"items": [{"from": "node-1", "to": "node-4", "distance": 3}]})
-    with serving(settings) as url, httpx.Client(base_url=url + API, trust_env=False, verify=False) as http:
+    with (
+        serving(settings) as url,
+        httpx.Client(auth=OWN_TOKEN, base_url=url + API, trust_env=False, verify=False) as http,
+    ):
         assert http.get("/topology").json() == before
         assert pair(http, "node-4", "node-1")["distance"] == 3

@@ -13,7 +13,9 @@ from dovetail.store.contract import StoreError
 
 def asked(folder: Path, method: str, path: str, **how: object) -> httpx.Response:
     """One answer of an app whose control plane was never started."""
-    app = create_app(ControlPlane(settings_in(folder)), manage_plane=False)
+    plane = ControlPlane(settings_in(folder))
+    plane.access.admin.load()
+    app = create_app(plane, manage_plane=False)
 
     async def breaks() -> None:
         raise ZeroDivisionError("the secret is 42")
@@ -26,7 +28,8 @@ def asked(folder: Path, method: str, path: str, **how: object) -> httpx.Response
 
     async def scene() -> httpx.Response:
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        headers = {"Authorization": f"Bearer {plane.access.admin.path.read_text().strip()}"}
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
             return await client.request(method, path, **how)  # type: ignore[arg-type]
 
     return asyncio.run(scene())

@@ -76,6 +76,8 @@ ASKED = """
     distance get node-1 node-2
     backend
     backend show sim
+    token
+    token join
     reserve
     run --name guarded -- true
     retry guarded

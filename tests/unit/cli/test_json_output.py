@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.route_walk.walk import Description, closed
 from tests.unit.api.server import serving, settings_in
 
@@ -47,6 +48,7 @@ from dovetail.responses.policies import (
 from dovetail.responses.questions import CapacityAnswer, ExplainAnswer, FragmentationReport, Plans, WhyNotAnswer
 from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
 from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
+from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
 from dovetail.responses.workloads import AcceptedWorkloads, UsagePage, WorkloadDetail, WorkloadPage
 
 #: Each command that has `-o`, as it is called on the server below, and what it prints.
@@ -97,6 +99,10 @@ PRINTED: dict[str, Any] = {
     "backend show sim": BackendDetail,
     "backend add lab -f {files}/lab.json --replace": AddedBackend,
     "backend history lab": list[HistoryRow],
+    "token list": list[JoinTokenRow],
+    "token join": JoinTokenMade,
+    "token node own": NodeTokenMade,
+    "token rotate": AdminTokenMade,
     "reserve list": list[ReservationRow],
     "reserve show 1": ReservationRow,
     "reserve create --node node-4 --cpu 1 --for 1h": ReservationRow,
@@ -131,6 +137,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.set_distances([("node-1", "node-2", 25.0)])
         client.reserve("node-3", {"cpu": 1}, "1h")
         client.add_backend("lab", LAB)
+        client.register_node({"name": "own"})
         wait_for(lambda: client.workload("stuck")["reason"])
         wait_for(lambda: client.workload("job")["state"] == "running")
         yield found
@@ -196,7 +203,7 @@ def added_to(schema: dict[str, Any], body: Any, components: dict[str, Any]) -> A
 
 @pytest.fixture
 def newer(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = httpx.get(f"{url}/openapi.json", trust_env=False, verify=False, timeout=60).json()
+    document = httpx.get(f"{url}/openapi.json", auth=OWN_TOKEN, trust_env=False, verify=False, timeout=60).json()
     description, components = Description(document), document["components"]["schemas"]
     real = Transport.ask
 

@@ -15,11 +15,21 @@ from tests.unit.api.server import serving, settings_in
 
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.client.amounts import shown
+from dovetail.client.credentials import credentials_for
 from dovetail.client.output import OutputChunk
 from dovetail.model.node import Node
 from dovetail.model.resources import ResourceRequest
 from dovetail.model.workloads.workload import Workload
-from dovetail.responses.nodes import NodeDetail, NodeOrders, NodeResource, NodeRow, NodeTask, ResourceUse, RunOrder
+from dovetail.responses.nodes import (
+    NodeDetail,
+    NodeOrders,
+    NodeResource,
+    NodeRow,
+    NodeTask,
+    RegisteredNode,
+    ResourceUse,
+    RunOrder,
+)
 from dovetail.responses.questions import (
     CapacityAnswer,
     DecisionExplanation,
@@ -105,7 +115,7 @@ def test_questions_have_their_types(client: Client) -> None:
 
 
 def test_answers_about_nodes_have_their_types(client: Client) -> None:
-    made = is_a(NodeDetail, client.register_node(Node.model_validate({"name": "mine", "capacity": {"cpu": 4}})))
+    made = is_a(RegisteredNode, client.register_node(Node.model_validate({"name": "mine", "capacity": {"cpu": 4}})))
     assert made["definition"]["capacity"]["cpu"] == "4"
     rows = is_a(list[NodeRow], client.nodes())
     is_a(NodeResource, rows[0]["resources"]["cpu"])
@@ -241,7 +251,8 @@ def losing_the_first_answer(url: str) -> Iterator[str]:
 
 
 def test_a_submission_whose_answer_was_lost_is_not_made_twice(client: Client, url: str) -> None:
-    with losing_the_first_answer(url) as lossy, Client(lossy) as unlucky:
+    token = credentials_for(url).token
+    with losing_the_first_answer(url) as lossy, Client(lossy, token) as unlucky:
         [accepted] = unlucky.submit({"name": "sent-twice"})
     rows = client.workloads(name="sent-twice")["items"]
     assert [row["id"] for row in rows] == [accepted["id"]]

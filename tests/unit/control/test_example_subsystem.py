@@ -11,6 +11,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, serving, settings_in
 
 from dovetail.cli import command_table
@@ -41,12 +42,12 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 def submit(url: str, name: str, replicas: int) -> None:
     body = {"name": name, "replicas": replicas, "resources": {"cpu": 1}}
-    assert httpx.post(f"{url}{API}/workloads", json=body, timeout=60).status_code == 201
+    assert httpx.post(f"{url}{API}/workloads", auth=OWN_TOKEN, json=body, timeout=60).status_code == 201
 
 
 def counts(url: str) -> dict[str, int]:
     def answer() -> httpx.Response | None:
-        found = httpx.get(f"{url}{API}/subsystems/{NAME}", timeout=60)
+        found = httpx.get(f"{url}{API}/subsystems/{NAME}", auth=OWN_TOKEN, timeout=60)
         assert found.status_code in (200, 503), found.text
         return found if found.status_code == 200 else None
 
@@ -60,12 +61,12 @@ def test_table_route_metric_command_and_event_against_a_live_server(tmp_path: Pa
         submit(url, "a", 4)
         wait_for(lambda: sum(counts(url).values()) == 4, "four placements are counted")
         node, count = max(counts(url).items(), key=lambda item: item[1])
-        metrics = httpx.get(f"{url}/metrics", timeout=60).text
+        metrics = httpx.get(f"{url}/metrics", auth=OWN_TOKEN, timeout=60).text
         assert f'placement_counts_total{{node="{node}"}} {count:.1f}' in metrics
         assert f'dovetail_subsystem_up{{subsystem="{NAME}"}} 1.0' in metrics
         printed = CliRunner().invoke(app, ["placement-counts", "--url", url])
         assert f"{node}  {count}" in printed.stdout
-        assert f"{API}/subsystems/{NAME}" in httpx.get(f"{url}/openapi.json", timeout=60).text
+        assert f"{API}/subsystems/{NAME}" in httpx.get(f"{url}/openapi.json", auth=OWN_TOKEN, timeout=60).text
         submit(url, "b", 24)
         wait_for(lambda: any(n["cordoned"] for n in nodes(url)), "its event cordons a node")
     with serving(settings) as url:
@@ -75,7 +76,7 @@ def test_table_route_metric_command_and_event_against_a_live_server(tmp_path: Pa
 
 
 def nodes(url: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = httpx.get(f"{url}{API}/nodes", timeout=60).json()["items"]
+    found: list[dict[str, Any]] = httpx.get(f"{url}{API}/nodes", auth=OWN_TOKEN, timeout=60).json()["items"]
     return found
 
 
@@ -102,6 +103,8 @@ def test_tables_of_a_newer_version_fail_the_subsystem_and_nothing_else(tmp_path:
     with sqlite3.connect(tmp_path / "data" / "subsystems" / NAME / "tables.db") as database:
         database.execute(f"update {NAME}_version set version_num = 'from_the_future'")
     with serving(settings) as url:
-        detail = wait_for(lambda: httpx.get(f"{url}/health", timeout=60).json()["detail"], "health says what is wrong")
+        detail = wait_for(
+            lambda: httpx.get(f"{url}/health", auth=OWN_TOKEN, timeout=60).json()["detail"], "health says what is wrong"
+        )
         assert "was written by a newer version" in detail
         submit(url, "a", 1)

@@ -50,7 +50,11 @@ backend of kind kubernetes without a kubeconfig is this cluster. */}}
 {{- $names = append $names (printf "%s.%s%s" $name $.Release.Namespace $end) -}}
 {{- end -}}
 {{- $listen := $settings.listen | default dict -}}
-{{- $_ := set $settings "listen" (dict "names" (concat $names ($listen.names | default list) | uniq)) -}}
+{{- $all := concat $names ($listen.names | default list) | uniq -}}
+{{- $_ := set $settings "listen" (dict "names" $all "tls" ($listen.tls | default "self-signed")) -}}
+{{- if .Values.controlPlane.tokenSecret -}}
+{{- $_ := set $settings "access" (dict "token_file" "/etc/dovetail-token/token") -}}
+{{- end -}}
 {{- $here := dict "namespace" (include "dovetail.workNamespace" .) "owner" ($name | trunc 20 | trimSuffix "-") -}}
 {{- range $key, $backend := $settings.backends -}}
 {{- if and (eq (toString $backend.kind) "kubernetes") (not $backend.kubeconfig) -}}

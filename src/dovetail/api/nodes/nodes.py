@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from dovetail.api.nodes.amounts import node_in_words, quarantine_of, resources_of
 from dovetail.api.protocol.body import MOST_ROWS, Reason, model_in, plane_of
+from dovetail.api.protocol.guard import check_registers
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
 from dovetail.backends.contract import Assignment
@@ -27,7 +28,16 @@ from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.affinity import HOST, Level
 from dovetail.model.workloads.selection import LabelKey, LabelValue, Taint
 from dovetail.responses import ItemList
-from dovetail.responses.nodes import FailureReport, NodeDetail, NodeGpu, NodeOrders, NodeRow, NodeTask, RunOrder
+from dovetail.responses.nodes import (
+    FailureReport,
+    NodeDetail,
+    NodeGpu,
+    NodeOrders,
+    NodeRow,
+    NodeTask,
+    RegisteredNode,
+    RunOrder,
+)
 
 router = Routes(tags=["nodes"])
 
@@ -126,14 +136,24 @@ def _rows(plane: ControlPlane, names: list[str], _: IsSpent) -> Pieces[list[Node
 
 
 @router.post("/nodes", openapi_extra=takes(Node))
-async def register(request: Request) -> Json[NodeDetail] | CreatedJson[NodeDetail]:
-    """Register a node whose agent fetches work with heartbeats (201), or change what is known about it (200)."""
+async def register(request: Request) -> Json[NodeDetail] | CreatedJson[RegisteredNode]:
+    """Register a node whose agent fetches work with heartbeats (201), or change what is known about it (200).
+
+    A new node gets a token of its own, with which its agent speaks for it. New nodes are admitted by the admin token or
+    by a join token (`POST /tokens/join`).
+    """
     node = (await model_in(request, Node)).model_copy(update={"backend": "registered"})
-    plane = plane_of(request)
+    plane, caller = plane_of(request), request.state.caller
     known = node.name in plane.questions.nodes
+    check_registers(caller, node.name, is_known=known)
+    if caller.token is not None:
+        await plane.access.spend(caller.token)
     await plane.nodes.register(node)
     detail = _detail(plane, node.name)
-    return Json(detail) if known else CreatedJson(detail)
+    if known:
+        return Json(detail)
+    made: RegisteredNode = {**detail, "token": await plane.access.node_token(node.name)}
+    return CreatedJson(made)
 
 
 @router.get("/nodes/{name}")
@@ -144,7 +164,9 @@ async def node(request: Request, name: str) -> Json[NodeDetail]:
 @router.delete("/nodes/{name}")
 async def remove(request: Request, name: str, reason: Annotated[str, Query(max_length=500)] = "removed") -> NoContent:
     """Remove a node for good. Its tasks wait for another node."""
-    await plane_of(request).nodes.remove(name, reason)
+    plane = plane_of(request)
+    await plane.nodes.remove(name, reason)
+    await plane.access.forget_node(name)
     return NoContent()
 
 

@@ -8,7 +8,7 @@ the caller.
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import cast
 
@@ -27,6 +27,7 @@ from dovetail.api.protocol.known_hosts import KnownHosts, one_host
 from dovetail.api.protocol.openapi import description_of
 from dovetail.api.protocol.replies import json_bytes
 from dovetail.control.errors import Conflict, NotFound, NotSupported, Unavailable
+from dovetail.control.services.access import Caller
 from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
 from dovetail.model.text.location import Location
 from dovetail.model.text.wording import wording
@@ -42,6 +43,7 @@ PROBES = frozenset({"/health", "/ready"})  # whoever probes may call the server 
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SLUGS = {
     400: ("bad-request", "The request cannot be understood"),
+    401: ("unauthorized", "A token is needed"),
     403: ("forbidden", "Not allowed"),
     404: ("not-found", "There is no such thing"),
     405: ("method-not-allowed", "That cannot be done here"),
@@ -167,11 +169,13 @@ def _parameters(error: RequestValidationError) -> list[Complaint]:
 
 
 class Envelope:
-    """Goes around every request: an id, the host and origin it may name, and a last net for errors."""
+    """Goes around every request: an id, the host and origin it may name, who calls, and a last net for errors.
+    `caller`, given headers, method and path, says who calls, and raises HttpProblem for who may not."""
 
-    def __init__(self, app: ASGIApp, hosts: KnownHosts) -> None:
+    def __init__(self, app: ASGIApp, hosts: KnownHosts, caller: Callable[[Headers, str, str], Caller | None]) -> None:
         self._app = app
         self._hosts = hosts
+        self._caller = caller
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -192,6 +196,7 @@ class Envelope:
 
         try:
             self._check_host(headers, scope)
+            scope["state"]["caller"] = self._caller(headers, scope["method"], scope["path"])
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
             return  # the client is gone

@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 from fastapi import Header, Query, Request
 
 import dovetail
+from dovetail.access.tokens import TokenKind
 from dovetail.api.nodes.amounts import use_of
 from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
@@ -164,8 +165,8 @@ async def health(request: Request) -> Json[ServerHealth]:
     """Whether the server is alive: it answers, and its control loop runs."""
     if not plane_of(request).alive:
         raise HttpProblem(500, "the control loop has stopped; restart the server and see its log")
-    # A subsystem in trouble stops nothing: it is named in `detail`.
-    return Json({"status": "ok", "detail": plane_of(request).subsystems.trouble})
+    # A subsystem in trouble stops nothing: it is named in `detail`, for those who may know.
+    return Json({"status": "ok", "detail": plane_of(request).subsystems.trouble if _may_know(request) else ""})
 
 
 @root.get("/ready")
@@ -173,8 +174,15 @@ async def ready(request: Request) -> Json[ServerHealth]:
     """Whether it takes work: the state is restored and the store can be written."""
     plane = plane_of(request)
     if not plane.ready:
-        raise HttpProblem(503, f"not ready: {plane.trouble}", headers={"Retry-After": str(RETRY_AFTER_S)})
+        words = f"not ready: {plane.trouble}" if _may_know(request) else "not ready"
+        raise HttpProblem(503, words, headers={"Retry-After": str(RETRY_AFTER_S)})
     return Json({"status": "ready", "detail": ""})
+
+
+def _may_know(request: Request) -> bool:
+    """A probe without the admin token learns that it is up or down, and nothing else."""
+    caller = request.state.caller
+    return caller is not None and caller.kind is TokenKind.ADMIN
 
 
 @root.get("/metrics")

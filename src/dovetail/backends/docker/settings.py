@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
+from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.text.strict import AtField, NodeName, Strict, shown
@@ -33,11 +34,11 @@ SCHEMES = ("unix", "tcp", "ssh")
 class Tls(Strict):
     """PEM files. `ca` signed the host's certificate; `cert` and `key` authenticate this client."""
 
-    ca: Text
+    ca: ServerFile
     """The CA that signed the host's certificate, a PEM file."""
-    cert: Text | None = None
+    cert: ServerFile | None = None
     """Our own certificate, a PEM file."""
-    key: Text | None = None
+    key: ServerFile | None = None
     """The key of our certificate, a PEM file."""
 
     @model_validator(mode="after")
@@ -50,15 +51,17 @@ class Tls(Strict):
 class Ssh(Strict):
     """How `ssh` is called. Its user's configuration applies to what is not set here."""
 
-    identity: Text | None = None
+    identity: ServerFile | None = None
     """The private key; by default what ssh is configured to use."""
-    known_hosts: Text | None = None
+    known_hosts: ServerFile | None = None
     """The known hosts; by default ssh's own."""
-    program: Text = "ssh"
+    program: ServerFile = "ssh"
     """The program that connects."""
-    options: Annotated[list[Text], Field(max_length=100)] = []
+    options: Annotated[list[Text], Field(max_length=100), SETTINGS_FILE_ONLY] = []
     """More options of ssh."""
-    command: Annotated[list[Text], Field(min_length=1, max_length=100)] = ["docker", "system", "dial-stdio"]
+    command: Annotated[list[Text], Field(min_length=1, max_length=100), SETTINGS_FILE_ONLY] = [
+        *("docker", "system", "dial-stdio")
+    ]
     """The command on the host that connects its standard input and output to the engine."""
 
 

@@ -109,7 +109,8 @@ class KubernetesBackend:
             source = self._settings.kubeconfig or "the kubeconfig, or the service account of this pod"
             words = "the API server does not accept our credentials (401): they are wrong, revoked or expired. Renew "
             words += f"those in {source}: a new token there is used at once. After any other change: "
-            words += f"dovetail backend add {self.name} --replace with its settings"
+            words += f"dovetail backend add {self.name} --replace with its settings; "
+            words += "where the settings of the server name it, start that again"
             raise Unauthorized(error.status, error.reason, words) from None
         except Forbidden as error:
             self._rights_in_doubt = True

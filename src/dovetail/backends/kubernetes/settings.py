@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
+from dovetail.backends.settings_file_only import ServerFile
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import Name
 
@@ -16,7 +17,7 @@ Owner = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$")]
 
 
 class KubernetesSettings(Priced):
-    kubeconfig: Text | None = None
+    kubeconfig: ServerFile | None = None
     """A file; by default KUBECONFIG, else the service account of this pod, else ~/.kube/config."""
     context: Text | None = None
     """The context of the kubeconfig; by default the current one."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SecretStr, model_validator
 
 from dovetail.backends.pricing import Priced
+from dovetail.backends.settings_file_only import ServerFile
 from dovetail.model.text.quantity import Bytes, Count, Duration
 from dovetail.model.text.strict import AtField
 from dovetail.model.workloads.selection import Labels
@@ -22,11 +23,11 @@ class SlurmSettings(Priced):
     """The user of the token; jobs run as this user."""
     token: SecretStr | None = None
     """For slurmrestd over TCP: a token that does not expire soon."""
-    token_file: Text | None = None
+    token_file: ServerFile | None = None
     """A file with the output of `scontrol token`, instead of `token`. It is read again when it changes."""
-    conf: Text | None = None
+    conf: ServerFile | None = None
     """slurm.conf for Slurm's commands; by default where they look for it."""
-    folder: Text | None = None
+    folder: ServerFile | None = None
     """The folder for run folders, which nodes must see under the same path; by default the backend's own folder."""
     place: Literal["node", "slurm"] = "node"
     """`node`: every Slurm node is a node. `slurm`: every partition is a node, and Slurm chooses the node in it."""

@@ -25,6 +25,9 @@ def extender(
     client_ca: Annotated[
         Path | None, Option(metavar="FILE", help="Accept only clients with a certificate of these authorities.")
     ] = None,
+    any_client: Annotated[
+        bool, Option("--any-client", help="Beyond this machine without --client-ca: everybody can have pods bound.")
+    ] = False,
     insecure_http: Annotated[
         bool, Option("--insecure-http", help="Without TLS: others can read and change the answers.")
     ] = False,
@@ -46,6 +49,13 @@ def extender(
     With the scheduler that the cluster has, gangs start together and near each other, and annotations of pods count.
     Ctrl-C stops it; what kube-scheduler does then depends on its own settings (`ignorable`).
     """
+    from dovetail.access.addresses import is_loopback
+
+    if not (is_loopback(host) or client_ca or any_client or insecure_http):
+        words = f"--host {host}: others can reach it, and could have pods bound; give --client-ca with the authority "
+        raise Failure(
+            f"{words}of kube-scheduler's certificate, or say --any-client to answer everybody", ExitCode.USAGE
+        )
     certificates = _certificates(tls_cert, tls_key, client_ca, insecure_http)
     options.run_logged(_run(host, port, certificates, kubeconfig, context, names or [], config), log_level)
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from dovetail.cli.kubernetes import options
 from dovetail.cli.terminal.failure import ExitCode, Failure
@@ -12,6 +12,8 @@ from dovetail.cli.terminal.output import say
 from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from dovetail.kubernetes.scheduler.scheduler import PodScheduler
     from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
     from dovetail.kubernetes_client.election import Election
@@ -46,11 +48,66 @@ def scheduler(
         str | None,
         Option(metavar="[HOST:]PORT", help="Serve /metrics, /healthz and /readyz there. [default: nowhere]"),
     ] = None,
+    tls_cert: Annotated[Path | None, Option(metavar="FILE", help="The certificate of --listen, as PEM.")] = None,
+    tls_key: Annotated[Path | None, Option(metavar="FILE", help="Its key.")] = None,
+    token_file: Annotated[
+        Path | None, Option(metavar="FILE", help="Who asks --listen for /metrics has to send this token.")
+    ] = None,
+    insecure_http: Annotated[
+        bool, Option("--insecure-http", help="Let --listen go beyond this machine without TLS and token.")
+    ] = False,
     log_level: options.LogLevel = "warning",
 ) -> None:
     """Place the pods that name this scheduler. Ctrl-C stops it; pods that are bound stay where they are."""
     lease_s = lease_duration if elect else 0
-    options.run_logged(_run(kubeconfig, context, names or [], config, lease, lease_s, listen), log_level)
+    listens = None if listen is None else _listens(listen, tls_cert, tls_key, token_file, insecure_http)
+    options.run_logged(_run(kubeconfig, context, names or [], config, lease, lease_s, listens), log_level)
+
+
+class _Listens(NamedTuple):
+    """Where metrics are served, and to whom."""
+
+    where: str
+    host: str
+    port: int
+    token: str | None
+    tls: "SSLContext | None"
+
+
+def _listens(
+    where: str, certificate: Path | None, key: Path | None, token_file: Path | None, insecure_http: bool
+) -> _Listens:
+    """Raises Failure for what cannot be used, or is open to others without saying so."""
+    from dovetail.access.addresses import is_loopback
+    from dovetail.access.known_servers import read_token
+
+    host, _, port = where.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise Failure(f"--listen {where}: give a port, or an address and a port such as 0.0.0.0:10270", ExitCode.USAGE)
+    host = host.strip("[]") or "127.0.0.1"
+    if not (is_loopback(host) or insecure_http or (certificate and key and token_file)):
+        words = f"--listen {where}: others can reach it; give --tls-cert, --tls-key and --token-file"
+        raise Failure(f"{words}, or say --insecure-http to let everybody read the metrics", ExitCode.USAGE)
+    token = None if token_file is None else read_token(token_file)
+    if token_file is not None and token is None:
+        raise Failure(f"--token-file: {token_file} holds no token, or cannot be read", ExitCode.USAGE)
+    return _Listens(where, host, int(port), token, _tls(certificate, key))
+
+
+def _tls(certificate: Path | None, key: Path | None) -> "SSLContext | None":
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise Failure("--tls-cert and --tls-key go together", ExitCode.USAGE)
+    import ssl
+
+    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        found.load_cert_chain(certificate, key)
+    except OSError as error:
+        words = f"the certificate cannot be used ({certificate}, {key}): {error.strerror or error}"
+        raise Failure(words, ExitCode.USAGE) from None
+    return found
 
 
 async def _run(
@@ -60,7 +117,7 @@ async def _run(
     config: Path | None,
     lease: str,
     lease_s: int,
-    listen: str | None,
+    listens: _Listens | None,
 ) -> None:
     """`lease_s`: 0 to decide at once, without a lease."""
     from dovetail.kubernetes.scheduler.permissions import lease_rights
@@ -88,8 +145,8 @@ async def _run(
             found = make(api, settings, instance=identity, leads=leads, stands_by=election is not None)
         except ValueError as error:
             raise Failure(f"{config or 'settings'}: {error}", ExitCode.USAGE) from None
-        if listen is not None:
-            _listen(found, listen)
+        if listens is not None:
+            _listen(found, listens)
 
         options.stop_on_signals()  # the lease is given back before it goes
         try:
@@ -136,16 +193,14 @@ def _load(names: list[str], config: Path | None) -> "tuple[type[PodScheduler], K
     return PodScheduler, options.settings_of(KubernetesSchedulerSettings, names, config)
 
 
-def _listen(found: "PodScheduler", where: str) -> None:
+def _listen(found: "PodScheduler", listens: _Listens) -> None:
     from dovetail.kubernetes.scheduler.metrics import serve_metrics
 
-    host, _, port = where.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
-        raise Failure(f"--listen {where}: give a port, or an address and a port such as 0.0.0.0:10270", ExitCode.USAGE)
-    host = host.strip("[]") or "127.0.0.1"
+    host = listens.host
     try:
-        taken = serve_metrics(found, host, int(port))
+        taken = serve_metrics(found, host, listens.port, listens.token, listens.tls)
     except OSError as error:
-        words = f"cannot listen on {where}: {error.strerror or error}; choose another with --listen"
+        words = f"cannot listen on {listens.where}: {error.strerror or error}; choose another with --listen"
         raise Failure(words, ExitCode.USAGE) from None
-    say(f"metrics on http://{f'[{host}]' if ':' in host else host}:{taken}/metrics")
+    scheme = "http" if listens.tls is None else "https"
+    say(f"metrics on {scheme}://{f'[{host}]' if ':' in host else host}:{taken}/metrics")

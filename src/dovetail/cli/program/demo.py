@@ -65,6 +65,7 @@ def command(
 
 
 def _settings(folder: str, host: str, port: int, speed: float, seed: int) -> Any:
+    from dovetail.access.addresses import is_loopback
     from dovetail.control.settings import Settings
 
     cluster = {
@@ -85,7 +86,7 @@ def _settings(folder: str, host: str, port: int, speed: float, seed: int) -> Any
     return Settings.model_validate(
         {
             "data": folder,
-            "listen": {"host": host, "port": port},
+            "listen": {"host": host, "port": port, "tls": None if is_loopback(host) else "self-signed"},
             "logging": {"level": "warning", "decisions": False},
             "scheduling": {"default_profile": "best_fit", "seed": seed},
             "backends": {"dc1": cluster},

@@ -17,6 +17,7 @@ from dovetail.cli.terminal.server import DEFAULT_URL
 
 if TYPE_CHECKING:
     from dovetail.control.plane import ControlPlane
+    from dovetail.control.settings import Settings
 
 
 class LogFormat(StrEnum):
@@ -59,13 +60,24 @@ def announce(plane: "ControlPlane", url: str) -> None:
     from dovetail import __version__
 
     lines = [f"Dovetail {__version__} listens on {url}"]
-    if not plane.settings.listen.is_loopback:
-        lines.append("  anyone who can reach this address can run commands here: there is no authentication")
     lines.append(f"  data   {plane.settings.folder}")
+    lines.append(f"  token  {plane.settings.token_file}; commands of this account find it by themselves")
+    if plane.settings.listen.tls is not None:
+        lines.append(f"  TLS    {_certificate(plane.settings)}")
+    elif not plane.settings.listen.is_loopback:
+        lines.append("  others can read what is sent here: without TLS beyond this machine, as the settings say")
     lines.append(f"  nodes  {_nodes(plane)}")
     lines += second_terminal(url)
     lines += ["  dovetail submit --name hello --wait -- echo hi", "  dovetail explain hello", "  dovetail top"]
     click.echo("\n".join([*lines, "Ctrl-C stops it."]))
+
+
+def _certificate(settings: "Settings") -> str:
+    from dovetail.access.certificates import fingerprint
+    from dovetail.cli.program.serving import certificate_files
+
+    files = certificate_files(settings)
+    return "" if files is None else f"{files[0]}, SHA-256 {fingerprint(files[0])}"
 
 
 def second_terminal(url: str) -> list[str]:

@@ -10,22 +10,29 @@ import contextlib
 import errno
 import signal
 import socket
+import ssl
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
 
+import structlog
 import uvicorn
 
+from dovetail.access.certificates import own_certificate
+from dovetail.access.known_servers import KnownServer, forget_server, note_server
 from dovetail.api.app import create_app
 from dovetail.api.protocol.connections import bounded_http
 from dovetail.cli.program.loop import fast_loop
 from dovetail.cli.terminal.failure import Failure
 from dovetail.control.errors import StoreError
 from dovetail.control.plane import ControlPlane
-from dovetail.control.settings import Settings
+from dovetail.control.settings import Listen, Settings
 from dovetail.control.telemetry.logs import configure_logs
 
 _FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
 _BACKLOG = 2048
+
+log = structlog.get_logger()
 
 Beside = Callable[[ControlPlane], Awaitable[None]]
 
@@ -52,6 +59,7 @@ async def _serve(
 ) -> None:
     plane = ControlPlane(settings)
     app = create_app(plane, manage_plane=False)
+    tls = certificate_files(settings)
     server = _Server(
         uvicorn.Config(
             app,
@@ -62,6 +70,8 @@ async def _serve(
             server_header=False,
             http=bounded_http(settings.limits),
             timeout_graceful_shutdown=_FINISH_WITHIN_S,
+            ssl_certfile=None if tls is None else tls[0],
+            ssl_keyfile=None if tls is None else tls[1],
         )
     )
     loop = asyncio.get_running_loop()
@@ -71,7 +81,10 @@ async def _serve(
         await plane.start()
     except (OSError, StoreError) as error:
         raise Failure(f"cannot start: {error}") from None
-    announce(plane, url_of(listener))
+    url = url_of(listener, "http" if tls is None else "https")
+    urls = client_urls(settings.listen, url)
+    _note(settings, urls, None if tls is None else tls[0])
+    announce(plane, url)
     companions: list[asyncio.Future[None]] = []
     if beside is not None:
         companions.append(asyncio.ensure_future(beside(plane)))
@@ -82,7 +95,35 @@ async def _serve(
         for companion in companions:
             companion.cancel()
         await asyncio.gather(*companions, return_exceptions=True)
+        forget_server(str(settings.token_file.absolute()), urls)
         await plane.stop()
+
+
+def certificate_files(settings: Settings) -> tuple[Path, Path] | None:
+    """Certificate and key, made if there are none yet; None without TLS. Raises Failure."""
+    tls = settings.listen.tls
+    if tls is None:
+        return None
+    if tls.certificate is None or tls.key is None:
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        return own_certificate(settings.folder, settings.listen.known_names)
+    files = Path(tls.certificate).expanduser(), Path(tls.key).expanduser()
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*files)
+    except OSError as error:  # of TLS, too
+        words = f"listen.tls: {files[0]} and {files[1]} cannot be used: {error.strerror or error}"
+        raise Failure(f"{words}; give a certificate and its key as PEM files") from None
+    return files
+
+
+def _note(settings: Settings, urls: Sequence[str], certificate: Path | None) -> None:
+    """Let commands of this account find the token. Without a home folder they are given one by hand."""
+    shown = None if certificate is None else str(certificate.absolute())
+    noted = KnownServer(urls[0], str(settings.token_file.absolute()), shown)
+    try:
+        note_server(noted, urls)
+    except OSError as error:
+        log.warning("commands cannot find the token by themselves; set DOVETAIL_TOKEN", error=str(error))
 
 
 class _Server(uvicorn.Server):
@@ -128,8 +169,17 @@ def _why(error: OSError) -> str:
     return f"{error.strerror}; give an address of this machine with --host"
 
 
-def url_of(listener: socket.socket) -> str:
+def client_urls(listen: Listen, url: str) -> list[str]:
+    """The addresses by which clients of this machine may know it, the announced one first."""
+    scheme, port = url.partition("://")[0], url.rpartition(":")[2]
+    names = ["localhost", *(name for name in listen.names if not name.startswith("."))]
+    if not listen.is_loopback:
+        names.append(socket.gethostname())
+    return [url, *(f"{scheme}://{name}:{port}" for name in names)]
+
+
+def url_of(listener: socket.socket, scheme: str = "http") -> str:
     """Where a client on this machine reaches it."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

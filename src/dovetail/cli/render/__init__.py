@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         queues,
         reservations,
         simulation,
+        tokens,
         topology,
         usage,
         workloads,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
+__all__ += ["tokens"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -107,4 +107,4 @@ def complaint_lines(complaints: Sequence[object]) -> list[str]:
 def _code(status: int) -> ExitCode:
     if status == 404:
         return ExitCode.NOT_FOUND
-    return ExitCode.REFUSED if status in (403, 409) or status >= 500 else ExitCode.USAGE
+    return ExitCode.REFUSED if status in (401, 403, 409) or status >= 500 else ExitCode.USAGE

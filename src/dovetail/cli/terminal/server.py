@@ -6,7 +6,7 @@ the client, which is imported only when a command really asks the server.
 
 import os
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -14,6 +14,8 @@ from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.parameters import Argument, Option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dovetail.client import Client
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -46,11 +48,17 @@ Namespace = Annotated[
 InNamespace = Annotated[str, Option("--namespace", "-n", metavar="NAMESPACE", help="The namespace it is in.")]
 
 _before_command: ContextVar[str | None] = ContextVar("_before_command", default=None)
+_token_file: ContextVar["Path | None"] = ContextVar("_token_file", default=None)
 
 
 def use_server(url: str | None) -> None:
     """Remember the `--url` that stood before the command."""
     _before_command.set(url)
+
+
+def use_token_file(path: "Path") -> None:
+    """Remember the `--token-file` that stood before the command."""
+    _token_file.set(path)
 
 
 def server_url(url: str | None = None) -> str:
@@ -61,6 +69,27 @@ def connect(url: str | None = None) -> "Client":
     from dovetail.client import Client
 
     try:
-        return Client(server_url(url))
+        return Client(server_url(url), _token())
     except ValueError as error:
         raise Failure(str(error), ExitCode.USAGE) from None
+
+
+def ask_route(path: str, url: str | None = None) -> Any:
+    """For commands of subsystems in other packages: what their route answers."""
+    from dovetail.client.transport import API
+
+    with connect(url) as client:
+        return client._http.json("GET", f"{API}{path}")
+
+
+def _token() -> str | None:
+    """From `--token-file`; the client looks in other places."""
+    path = _token_file.get()
+    if path is None:
+        return None
+    from dovetail.access.known_servers import read_token
+
+    found = read_token(path)
+    if found is None:
+        raise Failure(f"--token-file: {path} holds no token, or cannot be read", ExitCode.USAGE)
+    return found

@@ -16,6 +16,7 @@ import structlog
 from pydantic import ValidationError
 
 from dovetail.backends.registry import BackendEntry
+from dovetail.backends.settings_file_only import settings_file_fields
 from dovetail.control.backends.member import Member
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, Unavailable
@@ -35,6 +36,11 @@ from dovetail.model.text.strict import closest
 from dovetail.model.text.validation_errors import complaints_of
 from dovetail.store.contract import Store
 
+#: Why a field is refused here; the words follow its name.
+IN_SETTINGS_FILE = (
+    "names a file or a program of the server, which a request may not; put the backend into the settings file, under "
+    "backends, and start the server again"
+)
 STOP_WAIT_S = 10.0  # how long a removal waits for stops to be confirmed
 
 log = structlog.get_logger()
@@ -124,6 +130,9 @@ class BackendService:
             except ValidationError as error:
                 bad.append(self._unusable(record, "; ".join(map(str, complaints_of(error)))))
             else:
+                if refused := settings_file_fields(entry.settings):
+                    bad.append(self._unusable(record, f"{', '.join(refused)} {IN_SETTINGS_FILE}"))
+                    continue
                 good.append((record.name, entry, record.added_at))
         return good, bad
 

@@ -4,14 +4,16 @@
 default profile, as the VM scheduler's users know it.
 """
 
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from dovetail.access.addresses import EVERY_ADDRESS, is_loopback
 from dovetail.backends.registry import BackendEntry
 from dovetail.control.settings.partial_reading import copied, read_what_is_right
 from dovetail.control.settings.topology_file import TopologyFile, read_topology_file
@@ -32,7 +34,9 @@ from dovetail.queueing.tree import DEFAULT_QUEUE, BadQueues, QueueTree
 PREFIX = "DOVETAIL_"
 STRATEGY_VARIABLE = "SCHEDULING_STRATEGY"
 #: Variables of other parts of Dovetail that share the prefix.
-NOT_SETTINGS = frozenset({"DOVETAIL_URL", "DOVETAIL_TOKEN", "DOVETAIL_CONFIG", "DOVETAIL_SECRET_KEY"})
+NOT_SETTINGS = frozenset(
+    {"DOVETAIL_URL", "DOVETAIL_TOKEN", "DOVETAIL_TOKEN_FILE", "DOVETAIL_CONFIG", "DOVETAIL_SECRET_KEY"}
+)
 DEFAULT_PORT = 8080
 REGISTERED = "registered"
 
@@ -40,20 +44,73 @@ REGISTERED = "registered"
 HostName = Annotated[str, Field(pattern=r"^\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$", max_length=253)]
 
 
+FilePath = Annotated[str, Field(min_length=1, max_length=3000)]
+SELF_SIGNED = "self-signed"
+
+
+class ListenTls(Strict):
+    """Certificates of the API. Without files the server makes one for itself, `tls.crt` in its data folder."""
+
+    certificate: FilePath | None = None
+    """The server's certificate, and below it those that signed it, a PEM file."""
+    key: FilePath | None = None
+    """Its key, a PEM file."""
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.certificate is None) != (self.key is None):
+            missing = "certificate" if self.certificate is None else "key"
+            raise AtField((missing,), "is missing: certificate and key are given together")
+        return self
+
+
+def _as_tls(value: Any) -> Any:
+    return {} if value == SELF_SIGNED else value
+
+
 class Listen(Strict):
     host: Annotated[str, Field(min_length=1, max_length=253)] = "127.0.0.1"
     """The address that the server listens on. Others can reach it only if it is not the loopback: `0.0.0.0` is every
-    address of this machine. The server has no authentication yet."""
+    address of this machine, and needs `tls`."""
     port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
     """The TCP port of the API; 0 takes a free one."""
     names: Annotated[list[HostName], Field(max_length=100)] = []
     """Names under which clients reach it, besides this machine's own: `batch.example.org`, or `.example.org` for
     every name below. A request that names another host is refused with 421; addresses always work."""
 
+    tls: Annotated[ListenTls | None, BeforeValidator(_as_tls)] = None
+    """Speak https: `self-signed`, or certificate and key. Needed beyond the loopback."""
+    allow_plain_http: bool = False
+    """Listen beyond the loopback without TLS, where others can read tokens and work on the way. Say so only if a proxy
+    before the server speaks TLS, or if nobody else is in that network."""
+
+    @model_validator(mode="after")
+    def _encrypted_beyond_loopback(self) -> Self:
+        if not (self.is_loopback or self.tls is not None or self.allow_plain_http):
+            words = (
+                f"is missing: others can read what is sent to {self.host!r}; write self-signed, or certificate and key"
+            )
+            raise AtField(("tls",), f"{words}. If a proxy speaks TLS, write allow_plain_http: true instead")
+        return self
+
     @property
     def is_loopback(self) -> bool:
         """Only programs of this machine can reach it."""
-        return self.host in ("127.0.0.1", "::1", "localhost")
+        return is_loopback(self.host)
+
+    @property
+    def known_names(self) -> list[str]:
+        """Names and addresses under which it is reached, for a certificate."""
+        usual = ["localhost", "127.0.0.1", "::1", *self.names]
+        if self.is_loopback:
+            return usual
+        return [*usual, socket.gethostname(), *([] if self.host in EVERY_ADDRESS else [self.host])]
+
+
+class AccessSettings(Strict):
+    token_file: FilePath | None = None
+    """A file with the admin token, one word of at least 20 letters and digits, if you make it yourself: a secret of
+    your cluster manager, say. By default the first start makes `admin.token` in the data folder."""
 
 
 class RequestLimits(Strict):
@@ -137,6 +194,8 @@ class Settings(Strict):
     """The folder of the database, of secrets and of run folders; made if it is missing."""
     listen: Listen = Listen()
     """Where the API listens."""
+    access: AccessSettings = AccessSettings()
+    """Who may speak to the server (`docs/security.md`)."""
     limits: RequestLimits = RequestLimits()
     """What one request may ask for."""
     loop: LoopSettings = LoopSettings()
@@ -167,6 +226,12 @@ class Settings(Strict):
     @property
     def folder(self) -> Path:
         return Path(self.data).expanduser()
+
+    @property
+    def token_file(self) -> Path:
+        """Of the admin token."""
+        given = self.access.token_file
+        return self.folder / "admin.token" if given is None else Path(given).expanduser()
 
     @property
     def database(self) -> Path:

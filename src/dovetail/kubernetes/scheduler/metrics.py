@@ -6,6 +6,7 @@ healthy; one that knows its cluster and decides is ready. Of several replicas on
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from ssl import SSLContext
 from threading import Thread
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -14,6 +15,7 @@ from prometheus_client import CollectorRegistry, Histogram, make_wsgi_app
 from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from dovetail.access.tokens import digest_of, is_same
 from dovetail.kubernetes.scheduler.scheduler import DECIDED, ERROR, UNSCHEDULABLE, PodScheduler
 
 _log = logging.getLogger(__name__)
@@ -93,14 +95,20 @@ class _Quiet(WSGIRequestHandler):
         _log.debug(format, *arguments)
 
 
-def serve_metrics(scheduler: PodScheduler, host: str, port: int) -> int:
-    """Serves until the process ends; returns the port. Raises OSError if it cannot listen."""
+def serve_metrics(
+    scheduler: PodScheduler, host: str, port: int, token: str | None = None, tls: SSLContext | None = None
+) -> int:
+    """Serves until the process ends; returns the port. `token`: who asks for /metrics has to send it; probes tell up or
+    down to everybody. Raises OSError if it cannot listen."""
     registry = CollectorRegistry()
     SchedulerMetrics(registry, scheduler)
     metrics = make_wsgi_app(registry)
 
     def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
+        if path == "/metrics" and not _may_read(environ.get("HTTP_AUTHORIZATION", ""), token):
+            start("401 Unauthorized", [*_PLAIN, ("WWW-Authenticate", "Bearer")])
+            return [b"send the token of --token-file: Authorization: Bearer TOKEN\n"]
         if path == "/metrics":
             found: Iterable[bytes] = metrics(environ, start)
             return found
@@ -114,5 +122,12 @@ def serve_metrics(scheduler: PodScheduler, host: str, port: int) -> int:
         return [b"there are /metrics, /healthz and /readyz\n"]
 
     server = make_server(host, port, app, server_class=ThreadingWSGIServer, handler_class=_Quiet)
+    if tls is not None:  # the thread of a request shakes hands, so that a silent client keeps nobody else waiting
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server.server_port
+
+
+def _may_read(authorization: str, token: str | None) -> bool:
+    given = authorization.partition(" ")[2].strip()
+    return token is None or is_same(digest_of(token), digest_of(given))

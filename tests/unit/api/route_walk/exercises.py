@@ -347,6 +347,24 @@ def backends(walk: Walk) -> None:
     assert walk.client.backend_history("extra")
 
 
+# --- tokens --------------------------------------------------------------------------------------------------
+
+
+@exercises("POST /tokens/admin", "GET /tokens/join", "POST /tokens/join", "DELETE /tokens/join/{number}")
+def tokens(walk: Walk) -> None:
+    made = walk.client.make_join_token(uses=2, ttl=60)
+    assert made["id"] in [row["id"] for row in walk.client.join_tokens()]
+    walk.client.revoke_join_token(made["id"])
+    assert walk.client.rotate_admin_token()["token"]
+
+
+@exercises("POST /nodes/{name}/token")
+def node_token(walk: Walk) -> None:
+    walk.client.register_node({"name": "has-token", "capacity": {"cpu": 1}})
+    assert walk.client.make_node_token("has-token")["token"]
+    walk.client.remove_node("has-token")
+
+
 # --- the server ----------------------------------------------------------------------------------------------
 
 

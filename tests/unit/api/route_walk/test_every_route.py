@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.route_walk import exercises
 from tests.unit.api.route_walk.walk import EXERCISES, Walk, mentioned_methods
 
@@ -92,7 +93,7 @@ def test_a_field_that_nobody_described_is_found(walk: Walk) -> None:
 
 
 def test_the_description_does_not_forbid_what_a_later_server_adds(url: str) -> None:
-    schemas = httpx.get(f"{url}/openapi.json", trust_env=False, verify=False, timeout=60).json()["components"][
-        "schemas"
-    ]
+    schemas = httpx.get(f"{url}/openapi.json", auth=OWN_TOKEN, trust_env=False, verify=False, timeout=60).json()[
+        "components"
+    ]["schemas"]
     assert "additionalProperties" not in schemas["NodeRow"]

@@ -17,6 +17,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from starlette.routing import compile_path
 from tests.patience import wait_for
+from tests.servers.own_token import OWN_TOKEN
 
 from dovetail.client import Client
 from dovetail.client.exchange import HttpRequest, ServerAnswer
@@ -123,9 +124,11 @@ def mentioned_methods(exercise: "Exercise") -> set[str]:
 class Walk:
     def __init__(self, url: str) -> None:
         self.url = url
-        self.http = httpx.Client(base_url=f"{url}/api/v1", timeout=_TIMEOUT_S, trust_env=False, verify=False)
+        self.http = httpx.Client(
+            auth=OWN_TOKEN, base_url=f"{url}/api/v1", timeout=_TIMEOUT_S, trust_env=False, verify=False
+        )
         self.description = Description(
-            httpx.get(f"{url}/openapi.json", trust_env=False, verify=False, timeout=60).json()
+            httpx.get(f"{url}/openapi.json", auth=OWN_TOKEN, trust_env=False, verify=False, timeout=60).json()
         )
         self.client = NotingClient(url)
         self.seen: set[Answer] = set()

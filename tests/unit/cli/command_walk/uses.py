@@ -9,6 +9,8 @@ from threading import Thread
 from tests.patience import wait_for
 from tests.unit.cli.command_walk.walk import CommandWalk, uses
 
+from dovetail.client import Client
+
 # --- work ----------------------------------------------------------------------------------------------------
 
 
@@ -247,6 +249,22 @@ def reservations(walk: CommandWalk) -> None:
         assert "node-4" in walk.run(f"reserve show {one}")
         walk.run(f"reserve release {one}")
     assert walk.client.reservations() == []
+
+
+@uses("token list", "token rotate", "token join", "token revoke", "token node")
+def tokens(walk: CommandWalk) -> None:
+    # The last line: the server, which runs in this process, logs before it.
+    joins = walk.run("token join --uses 2 --ttl 10m").splitlines()[-1]
+    [row] = walk.client.join_tokens()
+    assert row["uses_left"] == 2
+    Client(walk.client.url, joins).register_node({"name": "joined", "capacity": {"cpu": 1}})
+    assert "1 join token" in walk.run("token")
+    assert "revoked" in walk.run(f"token revoke {row['id']}")
+    own = walk.run("token node joined").splitlines()[-1]
+    Client(walk.client.url, own).heartbeat("joined")
+    walk.client.remove_node("joined")
+    rotated = walk.run("token rotate").splitlines()[-1]
+    assert Client(walk.client.url, rotated).nodes()
 
 
 # --- this program --------------------------------------------------------------------------------------------

@@ -1,0 +1,87 @@
+"""Who may ask for what: every request but a probe carries a token, and a node's token speaks for that node alone.
+
+Guarantees: what is not listed here for nodes and joining needs the admin token. Nothing of a token comes into an answer
+or a log. A browser that shows the pages may send the token as a password, for reading only: it sends a password along
+with requests of other pages too.
+"""
+
+import binascii
+import re
+
+from starlette.datastructures import Headers
+
+from dovetail.access.tokens import MAX_LENGTH, TokenKind
+from dovetail.api.protocol.problems import PROBES, HttpProblem
+from dovetail.control.services.access import AccessService, Caller
+
+_READING = frozenset({"GET", "HEAD"})
+_OWN_HEARTBEAT = re.compile(r"/api/v1/nodes/([^/]+)/heartbeat")
+_OWN_NODE = re.compile(r"/api/v1/nodes/([^/]+)")
+_REGISTER = ("POST", "/api/v1/nodes")
+_WHERE = "it lies in admin.token in the data folder of the server, where commands of the same account find it"
+_WHAT_TO_DO = f"{_WHERE}; elsewhere set DOVETAIL_TOKEN, or give --token-file FILE"
+
+
+class Guard:
+    def __init__(self, access: AccessService) -> None:
+        self._access = access
+
+    def caller(self, headers: Headers, method: str, path: str) -> Caller | None:
+        """Raises HttpProblem for who may not do that. None: somebody without a token asks a probe."""
+        token = _token_in(headers, method)
+        found = None if token is None else self._access.caller(token)
+        if found is None and path not in PROBES:
+            words = "this request carries no token" if token is None else "this token is not, or no longer, valid here"
+            raise HttpProblem(401, f"{words}; {_WHAT_TO_DO}", headers={"WWW-Authenticate": _challenge(headers)})
+        if found is not None and path not in PROBES and not _may(found, method, path):
+            raise HttpProblem(403, f"{_words(found)}; use the admin token for anything else")
+        return found
+
+
+def _may(caller: Caller, method: str, path: str) -> bool:
+    """Whether it may be asked; whom `POST /nodes` registers, the route looks at."""
+    if caller.kind is TokenKind.ADMIN or (method, path) == _REGISTER:
+        return True
+    if caller.kind is not TokenKind.NODE:
+        return False
+    own = _OWN_HEARTBEAT if method == "POST" else _OWN_NODE if method in _READING else None
+    found = None if own is None else own.fullmatch(path)
+    return found is not None and found[1] == caller.node
+
+
+def check_registers(caller: Caller, node: str, *, is_known: bool) -> None:
+    """Raises HttpProblem if this caller may not register this node, or change it."""
+    if caller.kind is TokenKind.NODE and caller.node != node:
+        raise HttpProblem(403, f"{_words(caller)}; use a join token for another: dovetail token join")
+    if caller.kind is TokenKind.JOIN and is_known:
+        what_to_do = f"use its own token, or make it another: dovetail token node {node}"
+        raise HttpProblem(409, f"node {node!r} has joined already, and a join token is for new ones; {what_to_do}")
+
+
+def _words(caller: Caller) -> str:
+    if caller.kind is TokenKind.NODE:
+        return f"this token speaks for node {caller.node} alone: its heartbeats and its description"
+    return "a join token registers a new node and does nothing else"
+
+
+def _token_in(headers: Headers, method: str) -> str | None:
+    given = headers.getlist("Authorization")
+    if len(given) != 1 or len(given[0]) > 4 * MAX_LENGTH:
+        return None
+    scheme, _, value = given[0].partition(" ")
+    value = value.strip()
+    if scheme.lower() == "bearer":
+        return value or None
+    return _password(value) if scheme.lower() == "basic" and method in _READING else None
+
+
+def _password(value: str) -> str | None:
+    try:
+        return binascii.a2b_base64(value, strict_mode=True).decode().partition(":")[2] or None
+    except ValueError:
+        return None
+
+
+def _challenge(headers: Headers) -> str:
+    """A browser asks its user for a password; the token is one, for any user name."""
+    return 'Basic realm="Dovetail: the token is the password"' if "text/html" in headers.get("Accept", "") else "Bearer"

@@ -1,0 +1,137 @@
+"""Who calls: whose token a request carries, and the tokens of nodes and for joining.
+
+Guarantees: only digests of tokens are kept. A join token admits no more nodes than it says, also after a crash, and
+none after its time. A node has one token at most; a new one makes the old one worthless. Changes are durable when
+their method returns.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+
+from dovetail.access.tokens import TokenKind, digest_of, new_token
+from dovetail.control.errors import Conflict, NotFound
+from dovetail.control.loop.store_access import on_store_thread
+from dovetail.control.services.admin_token import AdminToken
+from dovetail.model.record import TokenRecord
+from dovetail.model.text.listing import count
+from dovetail.store.contract import Store
+
+MOST_JOIN_TOKENS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whom a token speaks for. `node`: the only node of a node's token. `token`: the id of a join token."""
+
+    kind: TokenKind
+    node: str | None = None
+    token: int | None = None
+
+
+class AccessService:
+    def __init__(self, store: Store, admin: AdminToken) -> None:
+        self.admin = admin
+        self._store = store
+        self._by_digest: dict[str, TokenRecord] = {}
+        self._of_nodes: dict[str, str] = {}  # the digest by node
+        self._next_id = 1
+        self._turn = asyncio.Lock()
+
+    def restore(self, records: list[TokenRecord]) -> None:
+        for record in records:
+            self._replace([], record)
+        self._next_id = max((record.id for record in records), default=0) + 1
+
+    def caller(self, token: str) -> Caller | None:
+        """None for a token that is worth nothing here, or nothing any more."""
+        if self.admin.matches(token):
+            return Caller(TokenKind.ADMIN)
+        record = self._by_digest.get(digest_of(token))
+        if record is None or not _is_valid(record, time.time()):
+            return None
+        return Caller(TokenKind(record.kind), record.node, record.id if record.kind == TokenKind.JOIN else None)
+
+    # --- nodes -------------------------------------------------------------------------------------------------
+
+    async def node_token(self, node: str) -> str:
+        """A new token of this node, instead of the one that it had."""
+        async with self._turn:
+            token = new_token(TokenKind.NODE)
+            record = TokenRecord(self._take_id(), TokenKind.NODE, digest_of(token), time.time(), node)
+            old = self._of_node(node)
+            await on_store_thread(partial(self._store.put_token, record, old))
+            self._replace(old, record)
+            return token
+
+    async def forget_node(self, node: str) -> None:
+        async with self._turn:
+            old = self._of_node(node)
+            if old:
+                await on_store_thread(self._store.remove_tokens, old)
+                self._replace(old)
+
+    # --- joining -----------------------------------------------------------------------------------------------
+
+    async def join_token(self, uses: int, ttl_s: float) -> tuple[str, TokenRecord]:
+        async with self._turn:
+            old = [digest for digest, known in self._by_digest.items() if not _is_valid(known, time.time())]
+            if len(self.join_tokens()) >= MOST_JOIN_TOKENS:
+                words = f"there are {count(MOST_JOIN_TOKENS, 'join token')} already; revoke some: dovetail token revoke"
+                raise Conflict(words)
+            token, now = new_token(TokenKind.JOIN), time.time()
+            record = TokenRecord(
+                self._take_id(), TokenKind.JOIN, digest_of(token), now, expires_at=now + ttl_s, uses_left=uses
+            )
+            await on_store_thread(partial(self._store.put_token, record, old))
+            self._replace(old, record)
+            return token, record
+
+    def join_tokens(self) -> list[TokenRecord]:
+        """Those that still admit somebody, by id."""
+        now = time.time()
+        valid = (known for known in self._by_digest.values() if _is_valid(known, now))
+        return sorted((known for known in valid if known.kind == TokenKind.JOIN), key=lambda known: known.id)
+
+    async def spend(self, join_token: int) -> None:
+        """Count one use, before it is used. Raises Conflict if there is none left."""
+        async with self._turn:
+            record = next((known for known in self.join_tokens() if known.id == join_token), None)
+            if record is None or record.uses_left is None:
+                raise Conflict("this join token has admitted all the nodes that it may; ask for another")
+            spent = replace(record, uses_left=record.uses_left - 1)
+            await on_store_thread(partial(self._store.put_token, spent, [record.digest]))
+            self._replace([record.digest], spent)
+
+    async def revoke(self, join_token: int) -> None:
+        async with self._turn:
+            record = next((known for known in self.join_tokens() if known.id == join_token), None)
+            if record is None:
+                raise NotFound(f"no join token {join_token}; dovetail token list shows them")
+            await on_store_thread(self._store.remove_tokens, [record.digest])
+            self._replace([record.digest])
+
+    # --- inside ------------------------------------------------------------------------------------------------
+
+    def _take_id(self) -> int:
+        self._next_id += 1
+        return self._next_id - 1
+
+    def _of_node(self, node: str) -> list[str]:
+        return [self._of_nodes[node]] if node in self._of_nodes else []
+
+    def _replace(self, old: list[str], record: TokenRecord | None = None) -> None:
+        for digest in old:
+            gone = self._by_digest.pop(digest, None)
+            if gone is not None and gone.node is not None:
+                self._of_nodes.pop(gone.node, None)
+        if record is not None:
+            self._by_digest[record.digest] = record
+            if record.node is not None:
+                self._of_nodes[record.node] = record.digest
+
+
+def _is_valid(record: TokenRecord, now: float) -> bool:
+    has_time = record.expires_at is None or now < record.expires_at
+    return has_time and (record.uses_left is None or record.uses_left > 0)
