@@ -81,8 +81,8 @@ class LocalBackend:
         ]
 
     async def nodes(self) -> list[Node]:
-        """Raises OSError if the disk with the run folders is gone."""
-        await asyncio.to_thread(lambda: os.scandir(self._folder).close())
+        """Raises OSError if nothing can be started: the disk with the run folders is gone or read-only."""
+        await asyncio.to_thread(self._launcher.check)
         return [await asyncio.to_thread(self._describe)]
 
     async def prices(self) -> Mapping[str, Price]:

@@ -149,8 +149,8 @@ def usable_uids(settings: LocalSettings, uid_map: str | None = None) -> range:
     if any(USUAL_UIDS[0] in each and USUAL_UIDS[-1] in each for each in ranges):
         return USUAL_UIDS
     longest = max(ranges, key=len)
-    last = longest[-max(1, len(longest) // 4) :]
-    return range(max(1, last.start), last.stop)
+    few = longest[-max(1, len(longest) // 4) :]
+    return range(max(1, few.start), few.stop)
 
 
 def find_isolation(settings: LocalSettings, program: Path, hide: list[str]) -> Isolation:

@@ -4,6 +4,7 @@ A supervisor has its own session and standard files, so no signal to the control
 It is compiled once per start of the backend, which saves that time for every attempt.
 """
 
+import errno
 import os
 import py_compile
 import signal
@@ -32,6 +33,15 @@ class Launcher:
         for module in _MODULES:
             name = Path(str(module.__file__)).stem
             py_compile.compile(str(module.__file__), cfile=str(self.program.with_name(f"{name}.pyc")), doraise=True)
+
+    def check(self) -> None:
+        """Raises OSError if no supervisor can be started now. Makes the program again if it was removed."""
+        folder = self._root.parent
+        os.scandir(folder).close()
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+        if not self.program.exists():
+            self.compile()
 
     def launch(self, run: LocalRunFolder) -> int | None:
         """Start a supervisor for an attempt without one; returns its pid. None: the attempt already has one."""

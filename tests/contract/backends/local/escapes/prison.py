@@ -110,6 +110,9 @@ class Prison:
     def run_folder(self, backend: str, workload: int) -> Path:
         return self.data / "backends" / backend / f"{workload}.0.1"
 
+    def was_asked_to_stop(self, backend: str, workload: int) -> bool:
+        return (self.run_folder(backend, workload) / "stop").exists()
+
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=PATIENCE_S)

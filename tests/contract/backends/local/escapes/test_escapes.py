@@ -123,6 +123,21 @@ def test_nothing_survives_a_cancel(cell: Cell) -> None:
     assert not process_with(marker)
 
 
+def test_a_long_grace_period_does_not_keep_a_job_from_being_killed(cell: Cell) -> None:
+    prison, backend = cell
+    marker = f"patient-{prison.folder.name}-{backend}"
+    id_ = prison.submit(backend, f"trap '' TERM; echo began; {lasting(marker)}", disruption={"grace": "365d"})
+    prison.wait_for_output(id_, "began")
+    wait_for(lambda: process_with(marker))
+    with prison.client() as client:
+        client.cancel(id_)
+        wait_for(lambda: prison.was_asked_to_stop(backend, id_))
+        assert process_with(marker)
+        client.cancel(id_, force=True)
+    prison.end_of(id_)
+    assert not process_with(marker)
+
+
 def test_a_job_that_fills_its_folder_is_killed_and_told_why(cell: Cell) -> None:
     prison, backend = cell
     ended = prison.run(backend, "mkdir -p a/b; head -c 20000000 /dev/zero > a/b/big; echo wrote; sleep 1000")
