@@ -121,6 +121,20 @@ def test_old_and_surplus_finished_runs_are_removed_and_nothing_else(tmp_path: Pa
     assert (folder / "1.0.1").exists()
 
 
+def test_folders_nested_deeper_than_python_can_follow_are_removed(tmp_path: Path) -> None:
+    half_removed = tmp_path / ".gone-1.0.1-1"
+    half_removed.mkdir()
+    inside = os.open(half_removed, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=inside)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=inside)
+        os.close(inside)
+        inside = deeper
+    os.close(inside)
+    prune(tmp_path, [], 0, 0, time.time())
+    assert not half_removed.exists()
+
+
 def test_output_of_a_removed_run_is_a_key_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="has been removed"):
         LocalRunFolder.read_output(tmp_path, "1.0.1", 0, 10)

@@ -85,6 +85,26 @@ def test_namespaces_of_workloads_run_as_different_users(root_prison: Prison) -> 
     assert all(int(uid) >= 1000 for uid in uids)
 
 
+def test_a_folder_or_program_that_the_user_of_a_job_cannot_reach_fails_it_and_names_the_user(
+    root_prison: Prison,
+) -> None:
+    root_prison.needs("local", "users")
+    closed = root_prison.folder / "closed"
+    closed.mkdir(mode=0o700)
+    ended = root_prison.run("local", "true", run={"command": ["true"], "workdir": str(closed)})
+    assert ended.exit_code == 126
+    assert ended.message.startswith(f"working directory '{closed}' cannot be used by user 2")
+    shutil.copy("/bin/true", closed / "program")
+    ended = root_prison.run("local", "true", run={"command": [str(closed / "program")]})
+    assert ended.message.startswith(f"command '{closed}/program' cannot be run by user 2")
+    run = {"command": ["pwd"], "submit_dir": str(closed)}
+    note, where = root_prison.run("local", "pwd", run=run).text.splitlines()
+    assert note.startswith(
+        f"dovetail: {closed}, where it was submitted, cannot be entered on local (permission denied)"
+    )
+    assert where.endswith("/work")
+
+
 def test_a_job_kills_nobody_else(cell: Cell) -> None:
     prison, backend = cell
     prison.needs(backend, "processes")
