@@ -12,7 +12,15 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 
 GPUS = [{"count": 2, "model": "A100", "memory": "40GiB", "uuids": ["GPU-a", "GPU-b"]}, {"count": 1, "model": "T4"}]
 SETTINGS = {
-    "backends": {"local": {"kind": "local", "node": "here", "capacity": {"cpu": 64, "slots": 50}, "gpus": GPUS}},
+    "backends": {
+        "local": {
+            "kind": "local",
+            "node": "here",
+            "capacity": {"cpu": 64, "slots": 50},
+            "gpus": GPUS,
+            "run_as": "server",
+        }
+    },
     "logging": {"level": "warning"},
 }
 

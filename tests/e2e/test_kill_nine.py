@@ -74,7 +74,7 @@ def test_killing_the_server_at_random_moments_loses_nothing_and_runs_nothing_twi
     chance = random.Random(20261115)
     marks = tmp_path / "marks"
     marks.touch()
-    local = {"kind": "local", "capacity": {"cpu": 64, "slots": 200}}
+    local = {"kind": "local", "capacity": {"cpu": 64, "slots": 200}, "run_as": "server"}
     settings = {"backends": {"local": local}, "logging": {"level": "warning"}}
     server = ServerProcess(tmp_path, settings)
     submitter = Submitter(server, marks)

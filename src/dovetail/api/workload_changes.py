@@ -29,7 +29,8 @@ _Text = Annotated[str, Field(min_length=1, max_length=300)]
 
 class Cancellation(Strict):
     """Which workloads: those of `ids`, or those for which everything that is given holds. `match` is a pattern of names
-    such as `train-*`; `queue` stands for the queues below it as well. `dry_run` only says which."""
+    such as `train-*`; `queue` stands for the queues below it as well. `dry_run` only says which. `force`: tasks are
+    killed without grace."""
 
     ids: Annotated[list[Annotated[int, Field(ge=0, le=MAX_ID)]], Field(max_length=100_000)] | None = None
     namespace: _Text | None = None
@@ -39,6 +40,7 @@ class Cancellation(Strict):
     queue: _Text | None = None
     reason: Reason = "cancelled by a user"
     dry_run: bool = False
+    force: bool = False
 
 
 class TerminalWish(Strict):
@@ -80,6 +82,8 @@ async def cancel_selected(request: Request) -> AcceptedJson[CancelledWorkloads] 
     if not wanted.dry_run:
         asked = set(await plane.changes.cancel([row["id"] for row in found], wanted.reason))
         found = [row for row in found if row["id"] in asked]
+        if wanted.force:
+            await plane.commands.kill(sorted(asked), wanted.reason)
     fields = AcceptedWorkload.__annotations__
     items = cast("list[AcceptedWorkload]", [{name: row[name] for name in fields} for row in found])
     answer: CancelledWorkloads = {"workloads": items}

@@ -268,8 +268,10 @@ async def cancel(
     ref: str,
     namespace: Namespace = None,
     reason: Annotated[str, Query(max_length=500)] = "cancelled by a user",
+    force: bool = False,
 ) -> AcceptedJson[AcceptedWorkload]:
-    """Cancel it: pending tasks are dropped, running tasks are stopped. Asking again changes nothing.
+    """Cancel it: pending tasks are dropped, running tasks are stopped. Asking again changes nothing, but with `force`
+    tasks are killed, without the grace period of the workload.
 
     The name of a group stands for all its workloads.
     """
@@ -282,5 +284,7 @@ async def cancel(
     if not unfinished:
         raise HttpProblem(409, f"{first['namespace']}/{first['name']} is already finished: it {first['state']}")
     await plane.cancel(unfinished, reason)
+    if force:
+        await plane.commands.kill(unfinished, reason)
     name = found.group or first["name"]
     return AcceptedJson({"id": unfinished[0], "namespace": first["namespace"], "name": name})

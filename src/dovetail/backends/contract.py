@@ -225,6 +225,14 @@ class MigratingBackend(Protocol):
 
 
 @runtime_checkable
+class KillingBackend(Protocol):
+    """The additional interface of a backend that gives tasks a grace period, and can do without."""
+
+    async def kill(self, key: str, reason: str) -> None:
+        """As `stop`, without grace, also for an attempt that was asked to end before."""
+
+
+@runtime_checkable
 class ExecutingBackend(Protocol):
     """The additional interface of a backend with `capabilities.executes`."""
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 from dovetail.backends.contract import LogChunk
 
@@ -128,19 +129,37 @@ class LogStreams:
 
 
 def read_output(path: Path, offset: int, limit: int, *, ended: bool) -> LogChunk:
-    """A chunk of an output file. `ended`: the task had ended before this call, so nothing is appended any more."""
-    offset, limit = max(0, offset), max(1, limit)
+    """A chunk of an output file. `ended`: the task had ended before this call, so nothing is appended any more.
+
+    Old output may be a hole, whose space was given back: a line says how much is missing, then comes what is kept."""
+    offset, limit, missing = max(0, offset), max(1, limit), ""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            file.seek(offset)
-            content = file.read(limit)
+            content = _read_at(file, offset, limit)
+            while (kept := kept_from(file, offset)) > offset:  # it may have grown while this was read
+                missing = f"dovetail: {kept - offset} bytes of older output were removed (output_limit)\n"
+                offset = kept
+                content = _read_at(file, offset, limit)
     except FileNotFoundError:
         size, content = 0, b""
     if not (ended and offset + len(content) >= size):
         content = whole_characters(content)
     next_offset = offset + len(content)
-    return LogChunk(content.decode("utf-8", "replace"), next_offset, ended and next_offset >= size)
+    return LogChunk(missing + content.decode("utf-8", "replace"), next_offset, ended and next_offset >= size)
+
+
+def _read_at(file: IO[bytes], offset: int, limit: int) -> bytes:
+    file.seek(offset)
+    return file.read(limit)
+
+
+def kept_from(file: IO[bytes], offset: int) -> int:
+    """Where the content at or after this offset begins: later if there is a hole."""
+    try:
+        return os.lseek(file.fileno(), offset, os.SEEK_DATA)
+    except OSError:  # nothing is after it
+        return offset
 
 
 def tail_offset(path: Path, lines: int) -> int:
@@ -148,9 +167,10 @@ def tail_offset(path: Path, lines: int) -> int:
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
+            first = kept_from(file, 0)
             stop, found = size - 1, 0  # a newline at the very end begins no further line
-            while lines and stop > 0:
-                start = max(0, stop - BLOCK_BYTES)
+            while lines and stop > first:
+                start = max(first, stop - BLOCK_BYTES)
                 file.seek(start)
                 block = file.read(stop - start)
                 place = len(block)
@@ -159,7 +179,7 @@ def tail_offset(path: Path, lines: int) -> int:
                     if found == lines:
                         return start + place + 1
                 stop = start
-            return 0 if lines else size
+            return first if lines else size
     except FileNotFoundError:
         return 0
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -77,7 +78,7 @@ class RunFolder(ABC):
 def prune(folder: Path, runs: Iterable[RunFolder], keep: int, keep_for_s: float, now: float) -> int:
     """Remove run folders in `folder` that are too old or too many; returns how many were removed."""
     for half_removed in folder.glob(f"{_REMOVED}*"):
-        shutil.rmtree(half_removed, ignore_errors=True)
+        _remove_tree(half_removed)
     ended_at = {run.path: at for run in runs if (at := run.ended_at()) is not None}
     removed = 0
     for path in to_remove(ended_at, keep, keep_for_s, now):
@@ -85,9 +86,17 @@ def prune(folder: Path, runs: Iterable[RunFolder], keep: int, keep_for_s: float,
         renamed = folder / f"{_REMOVED}{path.name}-{time.monotonic_ns()}"
         with contextlib.suppress(OSError):
             path.rename(renamed)
-            shutil.rmtree(renamed, ignore_errors=True)
+            _remove_tree(renamed)
             removed += 1
     return removed
+
+
+def _remove_tree(path: Path) -> None:
+    """What cannot be removed stays until the next time. Tasks can nest folders deeper than Python follows."""
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except RecursionError:
+        subprocess.run(["rm", "-rf", "--", str(path)], check=False)  # noqa: S603, S607
 
 
 async def prune_regularly(backend: str, prune: Callable[[], int]) -> None:

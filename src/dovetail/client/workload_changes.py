@@ -38,9 +38,11 @@ class WorkloadChangeCalls:
         queue: str | None = None,
         reason: str | None = None,
         dry_run: bool = False,
+        force: bool = False,
     ) -> list[AcceptedWorkload]:
         """Cancel the unfinished workloads for which everything that is given holds; returns them. `match` is a pattern
-        of names such as `train-*`. With `dry_run` nothing is cancelled."""
+        of names such as `train-*`. With `dry_run` nothing is cancelled. With `force` running tasks are killed, without
+        their grace period."""
         given = {
             "ids": None if ids is None else list(ids),
             "namespace": namespace,
@@ -49,6 +51,7 @@ class WorkloadChangeCalls:
             "state": state,
             "queue": queue,
             "reason": reason,
+            "force": force or None,
         }
         body = {name: value for name, value in given.items() if value is not None} | {"dry_run": dry_run}
         path = f"{API}/workloads/cancel"

@@ -190,8 +190,11 @@ class WorkloadCalls:
         params = {"namespace": namespace, "before": before, "newest": True, "limit": limit}
         return cast("HistoryPage", self._http.json("GET", f"{workload_path(ref)}/history", params=params))
 
-    def cancel(self, ref: str | int, namespace: str | None = None, *, reason: str | None = None) -> AcceptedWorkload:
-        params = {"namespace": namespace, "reason": reason}
+    def cancel(
+        self, ref: str | int, namespace: str | None = None, *, reason: str | None = None, force: bool = False
+    ) -> AcceptedWorkload:
+        """`force`: running tasks are killed, without their grace period, also if they were asked to stop before."""
+        params = {"namespace": namespace, "reason": reason, "force": force or None}
         return cast("AcceptedWorkload", self._http.json("DELETE", workload_path(ref), params=params, repeatable=True))
 
 

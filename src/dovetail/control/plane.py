@@ -27,6 +27,7 @@ from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
 from dovetail.control.services.network import NetworkService
 from dovetail.control.services.nodes import NodeService
+from dovetail.control.services.own_machine import LOCAL
 from dovetail.control.services.policies import PolicyService
 from dovetail.control.services.questions import QuestionDesk
 from dovetail.control.services.reservations import ReservationService
@@ -183,6 +184,13 @@ class ControlPlane:
         if self._tasks and self._tasks[0].done():
             return "the control loop has stopped; see the log"
         return self._loop.trouble
+
+    @property
+    def trouble_here(self) -> str:
+        """Which backend of this machine cannot start tasks; empty when all can. Other systems may be away without that
+        being a fault of this server."""
+        lame = [member.name for member in self._backends.members.values() if member.kind == LOCAL and member.problem]
+        return f"backend {lame[0]} cannot start tasks; see dovetail backend {lame[0]}" if lame else ""
 
     @property
     def alive(self) -> bool:

@@ -85,14 +85,15 @@ _UNFORESEEN = (
 
 
 class DatabaseLock:
-    """One server per database: an advisory lock on a file beside it. At most one holder, also within one process; the
-    lock ends with its holder, however that ended; a refused process is told the holder's process id. The lock file
-    stays: if it were removed, two processes could lock two files."""
+    """One server per database: an advisory lock on a file beside it, and one on the database itself, which holds also
+    where somebody removed the first. At most one holder, also within one process; the lock ends with its holder,
+    however that ended; a refused process is told the holder's process id. The lock file stays."""
 
     def __init__(self, database: Path) -> None:
         self.path = database.with_name(database.name + ".lock")
         self._database = database
         self._descriptor: int | None = None
+        self._on_database: int | None = None
 
     def acquire(self) -> None:
         """Raises StoreError if another process holds it, OSError if the file cannot be created."""
@@ -107,17 +108,32 @@ class DatabaseLock:
             os.close(descriptor)
             if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                 raise
-            raise StoreError(
-                f"{self._database} is in use by another Dovetail server "
-                f"({'process ' + holder if holder else 'its process id is not known yet'}). "
-                "Stop that server, or give this one another database."
-            ) from None
+            raise self._in_use(f"process {holder}" if holder else "its process id is not known yet") from None
         self._descriptor = descriptor
 
+    def acquire_database(self) -> None:
+        """The second lock, once the database exists. It is not one of those that SQLite uses. Raises StoreError."""
+        if self._on_database is not None or not self._database.exists():
+            return
+        descriptor = os.open(self._database, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise self._in_use(f"whose lock {self.path.name} was removed") from None
+        self._on_database = descriptor
+
     def release(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        for descriptor in (self._descriptor, self._on_database):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._descriptor = self._on_database = None
+
+    def _in_use(self, who: str) -> StoreError:
+        return StoreError(
+            f"{self._database} is in use by another Dovetail server ({who}). "
+            "Stop that server, or give this one another database."
+        )
 
 
 class SqliteDatabase:
@@ -139,7 +155,9 @@ class SqliteDatabase:
             self._check_place()
             self._lock.acquire()
             try:
+                self._lock.acquire_database()
                 self._open_locked()
+                self._lock.acquire_database()
             except BaseException:
                 self.close()
                 raise

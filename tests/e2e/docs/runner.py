@@ -27,6 +27,7 @@ from tests.e2e.docs.documents import check_document, is_work
 from tests.e2e.docs.engines import Engine
 from tests.e2e.docs.page import COMMANDS, OUTPUT, Block, Command, commands_of
 from tests.e2e.warm_shell import run_warm
+from tests.open_folder import open_folder
 from tests.patience import wait_for
 from tests.servers.daemon import Daemon
 from tests.unit.api.server import serving
@@ -58,21 +59,28 @@ _SHELL_SIGNS = re.compile(r"[|<>;&`]|\$\(|\n")
 
 
 class PageRunner:
-    """Use it as a context manager: the end stops the page's servers. `url`: a server that runs already."""
+    """Use it as a context manager: the end stops the page's servers. `url`: a server that runs already. `variables`: of
+    the environment of servers that the page starts."""
 
     def __init__(
-        self, folder: Path, engine: Engine | None = None, url: str | None = None, patience_s: float = PATIENCE_S
+        self,
+        folder: Path,
+        engine: Engine | None = None,
+        url: str | None = None,
+        patience_s: float = PATIENCE_S,
+        variables: dict[str, str] | None = None,
     ) -> None:
         self._engine, self._patience_s = engine or Engine(), patience_s
-        self.work = folder / "work"
-        self.work.mkdir()
+        self._variables = variables or {}
+        self._ends = ExitStack()
+        self.work = self._ends.enter_context(open_folder()) / "work"
+        self.work.mkdir(mode=0o755)
         for name in ("examples", "deploy"):
             (self.work / name).symlink_to(ROOT / name)
         self._data = folder
         self._servers = 0
         self._url = url
         self._last: subprocess.CompletedProcess[str] | None = None
-        self._ends = ExitStack()
 
     def __enter__(self) -> "PageRunner":
         return self
@@ -121,7 +129,8 @@ class PageRunner:
     def _serve(self, config: Path | None) -> None:
         self._servers += 1
         data = self._data / f"data-{self._servers}"
-        settings = load_settings(config, {"DOVETAIL_DATA": json.dumps(str(data)), "DOVETAIL_LOGGING__LEVEL": "error"})
+        always = {"DOVETAIL_DATA": json.dumps(str(data)), "DOVETAIL_LOGGING__LEVEL": "error"}
+        settings = load_settings(config, always | self._variables)
         self._url = self._ends.enter_context(serving(settings))
 
     def _commands(self, block: Block) -> None:

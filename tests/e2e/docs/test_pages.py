@@ -1,5 +1,6 @@
 """Every block of README and the pages of `docs` is run in order against a real server; what they show is printed."""
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from _pytest.mark import ParameterSet
 from tests.e2e.docs.engines import ENGINES, Engine
 from tests.e2e.docs.page import read_page
 from tests.e2e.docs.runner import ROOT, PageRunner
+from tests.open_folder import python_is_open
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -19,9 +21,16 @@ def on_its_worker(page: Path) -> ParameterSet:
     return pytest.param(page, id=str(page.relative_to(ROOT).with_suffix("")), marks=pytest.mark.xdist_group(group))
 
 
+def variables_of(page: Path) -> dict[str, str]:
+    """Functions run in the Python of the tests, which the users of jobs may not be able to reach."""
+    if page.stem != "python" or python_is_open():
+        return {}
+    return {"DOVETAIL_BACKENDS": json.dumps({"local": {"kind": "local", "run_as": "server"}})}
+
+
 @pytest.mark.parametrize("page", [on_its_worker(page) for page in PAGES])
 def test_a_page_can_be_followed_literally(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     started = ENGINES[page.stem](request, tmp_path) if page.stem in ENGINES else nullcontext(Engine())
-    with started as engine, PageRunner(tmp_path, engine) as runner:
+    with started as engine, PageRunner(tmp_path, engine, variables=variables_of(page)) as runner:
         for block in read_page(page, str(page.relative_to(ROOT))):
             runner.run(block)

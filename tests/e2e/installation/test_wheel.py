@@ -13,11 +13,13 @@ import sysconfig
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.e2e.server_process import free_port
+from tests.open_folder import open_folder
 from tests.patience import wait_for
 
 from dovetail import __version__
@@ -131,8 +133,9 @@ class Elsewhere:
 
 
 @pytest.fixture
-def elsewhere(programs: Path, tmp_path: Path) -> Elsewhere:
-    return Elsewhere(programs, tmp_path)
+def elsewhere(programs: Path) -> Iterator[Elsewhere]:
+    with open_folder() as folder:
+        yield Elsewhere(programs, folder)
 
 
 def test_the_installed_package_is_the_wheel(elsewhere: Elsewhere) -> None:

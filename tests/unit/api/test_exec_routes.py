@@ -1,11 +1,12 @@
 """Commands next to tasks: which are refused and why, what becomes of those that nobody reads."""
 
+import uuid
 from collections.abc import Iterator
 
 import httpx
 import pytest
 from tests.patience import wait_for
-from tests.processes import process_lives
+from tests.processes import process_with
 from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, in_state, problem_in, serving, settings_in, submitted
 
@@ -27,11 +28,13 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         client.delete("/workloads/sleeps")
 
 
-def started(local: httpx.Client) -> tuple[str, int]:
-    """The id of a command that sleeps, and its process."""
-    wish = {"command": ["sh", "-c", "echo $$; exec sleep 1000"]}
+def started(local: httpx.Client) -> tuple[str, str]:
+    """The id of a command that sleeps, and a word among its arguments."""
+    word = f"sleeper-{uuid.uuid4()}"
+    wish = {"command": ["sh", "-c", "echo ready; while :; do sleep 0.05; done", word]}
     id_ = local.post("/workloads/sleeps/exec", json=wish).json()["id"]
-    return id_, int(local.get(f"/exec/{id_}/output").text)
+    assert local.get(f"/exec/{id_}/output").text == "ready\n"
+    return id_, word
 
 
 def test_a_backend_that_cannot_run_commands_says_so(http: httpx.Client) -> None:
@@ -65,14 +68,14 @@ def test_what_is_not_there_or_does_not_run_is_refused(http: httpx.Client) -> Non
 def test_a_command_that_is_ended_or_that_nobody_reads_does_not_go_on(
     local: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_, process = started(local)
-    assert process_lives(process)
+    id_, word = started(local)
+    assert process_with(word)
     assert local.delete(f"/exec/{id_}").status_code == 204
-    wait_for(lambda: not process_lives(process))
-    id_, process = started(local)
+    wait_for(lambda: not process_with(word))
+    id_, word = started(local)
     monkeypatch.setattr(task_commands, "FORGOTTEN_AFTER_S", 0.05)
     local.get(f"/exec/{id_}/output")  # the last time
-    wait_for(lambda: not process_lives(process))
+    wait_for(lambda: not process_with(word))
     problem_in(local.get(f"/exec/{id_}/output"), 404)
 
 

@@ -10,7 +10,8 @@ from tests.examples import examples
 
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.local import supervisor
-from dovetail.backends.log_streams import offset_at, tail_offset
+from dovetail.backends.local.output_file import OutputFile
+from dovetail.backends.log_streams import offset_at, read_output, tail_offset
 from dovetail.control.services import task_output
 from dovetail.control.services.task_output import tail_by_reading
 
@@ -72,3 +73,21 @@ def test_the_supervisor_writes_down_how_long_the_output_was_when(tmp_path: Path)
     assert len(times.read_text().splitlines()) == 2
     times.write_text(f"{first} 4\n{first + 10} 8\n")
     assert [offset_at(times, first + later) for later in (-1, 0, 9, 10, 99)] == [0, 4, 4, 8, 8]
+
+
+def test_output_whose_beginning_was_removed_is_read_from_where_it_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "output.log"
+    output = OutputFile(str(path), 64 * 1024)
+    for number in range(20_000):
+        output.write(f"line {number}\n".encode())
+    if path.stat().st_blocks * 512 >= path.stat().st_size:
+        pytest.skip("the file system of the temporary folder has no holes")
+    chunk = read_output(path, 0, 2**20, ended=True)
+    first, _, rest = chunk.text.partition("\n")
+    assert first.startswith("dovetail: ")
+    assert first.endswith(" bytes of older output were removed (output_limit)")
+    assert rest.endswith("line 19998\nline 19999\n")
+    assert len(rest) <= 64 * 1024
+    assert (chunk.next_offset, chunk.ended) == (path.stat().st_size, True)
+    assert read_output(path, tail_offset(path, 2), 100, ended=True).text == "line 19998\nline 19999\n"
+    assert tail_offset(path, 10**6) == chunk.next_offset - len(rest)

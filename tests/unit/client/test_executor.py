@@ -21,7 +21,7 @@ SMALL = {"cpu": "100m", "memory": "16MiB"}
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    backend = {"kind": "local", "capacity": {"cpu": 2}}
+    backend = {"kind": "local", "capacity": {"cpu": 2}, "run_as": "server"}
     settings = {
         "data": str(tmp_path_factory.mktemp("data")),
         "logging": {"level": "error"},

@@ -73,6 +73,17 @@ def test_a_database_in_use_is_refused_and_its_holder_named(tmp_path: Path) -> No
     assert "Stop that server" in message
 
 
+def test_a_database_in_use_is_refused_also_where_somebody_removed_the_lock_file(tmp_path: Path) -> None:
+    path = tmp_path / "dovetail.db"
+    with process(HOLD, path) as holder:
+        assert first_line(holder) == "open"
+        (tmp_path / "dovetail.db.lock").unlink()
+        with pytest.raises(
+            StoreError, match=r"in use by another Dovetail server \(whose lock dovetail.db.lock was removed"
+        ):
+            sqlite_store(path).open()
+
+
 def test_a_database_is_free_as_soon_as_its_holder_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "dovetail.db"
     with process(HOLD, path) as holder:

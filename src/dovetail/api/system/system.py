@@ -171,10 +171,11 @@ async def health(request: Request) -> Json[ServerHealth]:
 
 @root.get("/ready")
 async def ready(request: Request) -> Json[ServerHealth]:
-    """Whether it takes work: the state is restored and the store can be written."""
+    """Whether it takes work: the state is restored, the store can be written, and the backend of this machine, if there
+    is one, can start tasks."""
     plane = plane_of(request)
-    if not plane.ready:
-        words = f"not ready: {plane.trouble}" if _may_know(request) else "not ready"
+    if trouble := plane.trouble or plane.trouble_here:
+        words = f"not ready: {trouble}" if _may_know(request) else "not ready"
         raise HttpProblem(503, words, headers={"Retry-After": str(RETRY_AFTER_S)})
     return Json({"status": "ready", "detail": ""})
 

@@ -100,6 +100,10 @@ class DockerAttempts:
         self._end_unreported.add(key)
         self.wake(key)
 
+    async def kill(self, key: str) -> None:
+        """Its container, if it runs. The driver that waits for its end goes on then."""
+        await self._api.kill(self._identity.name(key))
+
     async def launch(self, assignment: Assignment) -> None:
         """Begin an ordered attempt. Returns when it runs, has ended, or takes long. Raises Refusal."""
         self._orders[assignment.key] = assignment

@@ -128,6 +128,13 @@ class DockerBackend:
         else:
             host.attempts.end(key)
 
+    async def kill(self, key: str, reason: str) -> None:
+        await self.stop(key, reason)
+        record = await self._journal.get(key)
+        host = self._hosts.get("" if record is None else record.node or "")
+        if host is not None:
+            await host.attempts.kill(key)
+
     async def reconcile(self, assignments: list[Assignment]) -> None:
         for assignment in assignments:
             # An attempt that the journal does not know has or had a container on its host, or is lost.

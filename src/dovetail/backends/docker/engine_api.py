@@ -79,6 +79,10 @@ class EngineApi:
         """Returns when it has ended or was not running."""
         await self._call("POST", f"/containers/{name}/stop", params={"t": str(grace_s)}, timeout_s=CALL_S + grace_s)
 
+    async def kill(self, name: str) -> None:
+        """At once; one that does not run is left as it is."""
+        await self._call("POST", f"/containers/{name}/kill", tolerated=(_NOT_FOUND, _CONFLICT))
+
     async def remove(self, name: str) -> None:
         """In any state, with its anonymous volumes."""
         params, tolerated = {"force": "true", "v": "true"}, (_NOT_FOUND, _CONFLICT)  # it is removed, or being removed

@@ -262,6 +262,10 @@ class KubernetesBackend:
                 continue  # it was changed meanwhile
         raise RuntimeError(f"attempt {key} could not be stopped: its pod {name} changes all the time; ask again")
 
+    async def kill(self, key: str, reason: str) -> None:
+        await self.stop(key, reason)
+        await delete(self._api, self._namespace, self._pod_name(key), grace_s=0)
+
     async def reconcile(self, assignments: list[Assignment]) -> None:
         for assignment in assignments:
             known = self._attempts.get(assignment.key)

@@ -8,9 +8,11 @@ import contextlib
 import hashlib
 import logging
 import os
+import shutil
 import sys
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from dovetail.backends.contract import (
@@ -28,9 +30,10 @@ from dovetail.backends.contract import (
 from dovetail.backends.local.attachment import attach_to
 from dovetail.backends.local.enforcement import Enforcement, find_enforcement
 from dovetail.backends.local.execution import execute_in
+from dovetail.backends.local.isolation import TaskUsers, find_isolation, usable_uids
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.machine import measure_capacity, measure_labels, measure_use
-from dovetail.backends.local.order import refuse_what_cannot_run, write_order
+from dovetail.backends.local.order import Surroundings, refuse_what_cannot_run, write_order
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.local.watcher import Doorbell, RunWatcher
@@ -54,7 +57,8 @@ class LocalBackend:
         self._folder = Path(settings.folder or folder).absolute()
         self._node = settings.node_name()
         self._devices = devices_of(settings.gpus, 0)
-        self._enforcement = Enforcement("rlimit")
+        self._around = Surroundings(Enforcement("rlimit"), settings.grace_s, self._devices)
+        self._users: TaskUsers | None = None
         self._launcher = Launcher(self._folder)
         self._watcher: RunWatcher | None = None
         self._doorbell: Doorbell | None = None
@@ -77,8 +81,8 @@ class LocalBackend:
         ]
 
     async def nodes(self) -> list[Node]:
-        """Raises OSError if the disk with the run folders is gone."""
-        await asyncio.to_thread(lambda: os.scandir(self._folder).close())
+        """Raises OSError if nothing can be started: the disk with the run folders is gone or read-only."""
+        await asyncio.to_thread(self._launcher.check)
         return [await asyncio.to_thread(self._describe)]
 
     async def prices(self) -> Mapping[str, Price]:
@@ -102,8 +106,14 @@ class LocalBackend:
         self._watching.watch(run, child)
 
     async def stop(self, key: str, reason: str) -> None:
+        await self._stop(key, reason, force=False)
+
+    async def kill(self, key: str, reason: str) -> None:
+        await self._stop(key, reason, force=True)
+
+    async def _stop(self, key: str, reason: str, *, force: bool) -> None:
         run = LocalRunFolder(self._folder, key)
-        await asyncio.to_thread(run.stop, reason)
+        await asyncio.to_thread(partial(run.stop, reason, force=force))
         self._watching.watch(run)
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
@@ -121,7 +131,9 @@ class LocalBackend:
         run = LocalRunFolder(self._folder, key)
         if (await asyncio.to_thread(run.look)).phase is not RunPhase.RUNNING:
             raise KeyError(key)
-        async with contextlib.aclosing(execute_in(run.path, command, given, terminal)) as blocks:
+        async with contextlib.aclosing(
+            execute_in(run.path, command, given, terminal, self._launcher.program)
+        ) as blocks:
             async for block in blocks:
                 yield block
 
@@ -157,24 +169,44 @@ class LocalBackend:
     def _prepare(self) -> list[LocalRunFolder]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._launcher.compile()
-        if self._settings.limits == "auto":
-            owner = hashlib.sha256(str(self._folder.resolve()).encode()).hexdigest()[:12]
-            self._enforcement = find_enforcement(self._settings.cgroup_parent, owner)
+        self._around = self._find_surroundings()
         left_running = (RunPhase.CLAIMED, RunPhase.RUNNING, RunPhase.LOST)
         unended = [run for run in LocalRunFolder.all_in(self._folder) if run.ended_at() is None]
         adopted = [run for run in unended if run.look().phase in left_running]
         _log.info(
-            "backend %s: node %s, runs in %s, limits by %s, %d attempts found again",
-            self.name, self._node, self._folder, self._enforcement.kind, len(adopted),
+            "backend %s: node %s, runs in %s, limits by %s, isolation %s, %d attempts found again",
+            self.name, self._node, self._folder, self._around.enforcement.kind, self._around.isolation.words(),
+            len(adopted),
         )  # fmt: skip
+        if unenforced := self._around.unenforced():
+            words = "; ".join(f"{what}: {why}" for what, why in unenforced.items())
+            _log.warning("backend %s: this machine does not enforce everything for commands: %s", self.name, words)
         return adopted
+
+    def _find_surroundings(self) -> Surroundings:
+        settings = self._settings
+        if settings.limits == "auto":
+            owner = hashlib.sha256(str(self._folder.resolve()).encode()).hexdigest()[:12]
+            enforcement = find_enforcement(settings.cgroup_parent, owner, processes=settings.processes)
+        else:
+            enforcement = Enforcement("rlimit", processes=settings.processes)
+        hide = [_data_folder(self._folder), self._folder, *map(Path, settings.hide)]
+        topmost = [str(path) for path in dict.fromkeys(hide) if not any(other in path.parents for other in hide)]
+        isolation = find_isolation(settings, self._launcher.program.with_name("probe.pyc"), topmost)
+        self._users = TaskUsers(self._folder, settings, usable_uids(settings)) if isolation.users else None
+        folder_limit = settings.folder_limit
+        if folder_limit is None:
+            folder_limit = shutil.disk_usage(self._folder).total // 4
+        return Surroundings(
+            enforcement, settings.grace_s, self._devices, isolation, settings.output_limit, folder_limit
+        )
 
     def _describe(self) -> Node:
         return Node(
             name=self._node,
             backend=self.name,
             capacity=measure_capacity(self._folder, self._settings.capacity),
-            labels=measure_labels() | self._settings.labels | {"limits": self._enforcement.kind},
+            labels=measure_labels() | self._settings.labels | self._around.labels(),
             kinds=[WorkloadKind.JOB],
             gpus=self._settings.gpus,
         )
@@ -184,7 +216,8 @@ class LocalBackend:
         if look.refused:
             raise Refusal(f"attempt {run.key} will not run: {look.reason}")
         if look.phase is RunPhase.ABSENT:
-            run.order(write_order(assignment, run.path, self._enforcement, self._settings.grace_s, self._devices))
+            user = None if self._users is None else self._users.of(assignment.spec.namespace)
+            run.order(write_order(assignment, run.path, self._around, user))
         return self._launcher.launch(run)
 
     def _adopt(self, run: LocalRunFolder) -> int | None:
@@ -205,3 +238,8 @@ class LocalBackend:
     def _prune(self) -> int:
         runs = [run for run in LocalRunFolder.all_in(self._folder) if not self._watching.watches(run.key)]
         return prune(self._folder, runs, self._settings.keep_runs, self._settings.keep_for_s, time.time())
+
+
+def _data_folder(folder: Path) -> Path:
+    """The data of the server, which keeps the folder of a backend at `backends/NAME` in it."""
+    return folder.parent.parent if folder.parent.name == "backends" else folder

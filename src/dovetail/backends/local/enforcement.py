@@ -4,9 +4,10 @@
 the machine has it. Where there are cgroups, every attempt gets one, also without limits, so that all processes of a
 command can be found and ended.
 
-- cgroup2, cgroup1: memory (swap included) and CPU; a command that exceeds its memory limit is killed with that reason.
-- rlimit: RLIMIT_AS, the address space of every process of a command; CPU is not limited; a process that starts a new
-  session is not found when the attempt is stopped.
+- cgroup2, cgroup1: memory (swap included), CPU, and where the kernel counts them, processes; a command that exceeds its
+  memory limit is killed with that reason.
+- rlimit: RLIMIT_AS, the address space of every process of a command, and RLIMIT_NPROC, the processes of its user; CPU
+  is not limited.
 
 The node's label `limits` says which is in force. This module probes and plans; the supervisor applies the plan.
 """
@@ -27,17 +28,22 @@ _LEAST_QUOTA_US = 1_000  # the kernel's minimum: a hundredth of a core
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
-    """`memory` and `cpu`: the folders in which attempts get cgroups. They are the same in v2, and None for rlimits."""
+    """`memory`, `cpu` and `pids`: the folders in which attempts get cgroups. They are the same in v2, and None for
+    rlimits; `pids` is also None where the kernel does not count processes. `processes`: the most of one attempt."""
 
     kind: str
     memory: Path | None = None
     cpu: Path | None = None
+    pids: Path | None = None
+    processes: int | None = None
 
     def orders(self, key: str, limits: Limits) -> Pairs:
         """The lines of an order that limit an attempt."""
         found: Pairs = [] if limits.memory is None else [("memory", format_bytes(limits.memory))]
+        if self.processes is not None and self.pids is None:
+            found.append(("rlimit", f"NPROC={self.processes}"))
         if self.memory is None or self.cpu is None:
-            return found + ([] if limits.memory is None else [("rlimit_as", str(limits.memory))])
+            return found + ([] if limits.memory is None else [("rlimit", f"AS={limits.memory}")])
         memory, cpu = self.memory / key, self.cpu / key
         found.append(("cgroup", str(memory)))
         if limits.memory is not None:
@@ -52,6 +58,10 @@ class Enforcement:
             else:
                 found.append(("write", f"{cpu}/cpu.cfs_period_us={_PERIOD_US}"))
                 found.append(("write", f"{cpu}/cpu.cfs_quota_us={quota_us}"))
+        if self.pids is not None and self.processes is not None:
+            if self.pids != self.memory:
+                found.append(("cgroup", str(self.pids / key)))
+            found.append(("write", f"{self.pids / key}/pids.max={self.processes}"))
         return found
 
     def _memory_files(self, most_bytes: int) -> Pairs:
@@ -66,7 +76,9 @@ class Enforcement:
         return files
 
 
-def find_enforcement(parent: str, owner: str, mountinfo: str | None = None) -> Enforcement:
+def find_enforcement(
+    parent: str, owner: str, mountinfo: str | None = None, processes: int | None = None
+) -> Enforcement:
     """The best that this machine has. `owner` separates the attempts of one backend from those of another."""
     text = Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo
     mounts = cgroup_mounts(text)
@@ -75,15 +87,26 @@ def find_enforcement(parent: str, owner: str, mountinfo: str | None = None) -> E
         with contextlib.suppress(OSError):
             _make_v2(mounts["unified"], folder)
             _try_to_write(folder, "memory.max", "cpu.max")
-            return Enforcement("cgroup2", folder, folder)
+            counts = "pids" in (folder / "cgroup.subtree_control").read_text().split()
+            return Enforcement("cgroup2", folder, folder, folder if counts else None, processes)
     if "memory" in mounts and "cpu" in mounts:
         memory, cpu = mounts["memory"] / parent / owner, mounts["cpu"] / parent / owner
         with contextlib.suppress(OSError):
             for folder, file in ((memory, "memory.limit_in_bytes"), (cpu, "cpu.cfs_quota_us")):
                 folder.mkdir(parents=True, exist_ok=True)
                 _try_to_write(folder, file)
-            return Enforcement("cgroup1", memory, cpu)
-    return Enforcement("rlimit")
+            return Enforcement("cgroup1", memory, cpu, _make_pids(mounts, parent, owner), processes)
+    return Enforcement("rlimit", processes=processes)
+
+
+def _make_pids(mounts: dict[str, Path], parent: str, owner: str) -> Path | None:
+    """Of cgroup v1: the folder that counts processes, where there is one."""
+    with contextlib.suppress(OSError, KeyError):
+        folder = mounts["pids"] / parent / owner
+        folder.mkdir(parents=True, exist_ok=True)
+        _try_to_write(folder, "pids.max")
+        return folder
+    return None
 
 
 def cgroup_mounts(mountinfo: str) -> dict[str, Path]:
@@ -111,6 +134,8 @@ def _make_v2(root: Path, folder: Path) -> None:
     levels = [folder, *folder.parents]
     for level in reversed(levels[: levels.index(root) + 1]):
         (level / "cgroup.subtree_control").write_text("+memory +cpu")
+        with contextlib.suppress(OSError):
+            (level / "cgroup.subtree_control").write_text("+pids")
 
 
 def _try_to_write(folder: Path, *files: str) -> None:

@@ -1,13 +1,15 @@
-"""Runs a command next to an attempt: in its directory, with its environment, inside its cgroups.
+"""Runs a command next to an attempt: in its directory, with its environment, as its user, in its namespaces, cgroups.
 
-Guarantees: where there are cgroups, the limits of the attempt hold for the command, too, and it ends with the attempt.
+Guarantees: the command may no more than the attempt. Where there are cgroups or namespaces, it ends with the attempt.
 """
 
 import asyncio
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.backends.contract import CommandInput, TerminalSize
@@ -15,38 +17,47 @@ from dovetail.backends.local import supervisor
 from dovetail.backends.local.pseudo_terminal import END_OF_INPUT, PseudoTerminal
 
 BLOCK_BYTES = 64 * 1024
-TERMINAL_TYPE = "xterm"  # as containers have it
-#: Opens the terminal that the first argument names, if any, which becomes that of the session. Joins the cgroups before
-#: `--`, then becomes the command after it.
-_JOIN = """\
-[ -z "$1" ] || exec <"$1" >"$1" 2>&1
-shift
-while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 126; shift; done
-shift
-exec "$@"
-"""
 
 
 async def execute_in(
-    run: Path, command: Sequence[str], given: CommandInput | None, terminal: TerminalSize | None
+    run: Path,
+    command: Sequence[str],
+    given: CommandInput | None,
+    terminal: TerminalSize | None,
+    program: Path = Path(supervisor.__file__),
 ) -> AsyncGenerator[bytes | int]:
-    """`run`: the run folder of an attempt that runs."""
-    order = supervisor.unpack(await asyncio.to_thread((run / supervisor.ORDER).read_bytes))
-    if terminal is None:
-        blocks = _with_pipes(order, command, given)
-    else:
-        blocks = _in_terminal(order, command, given, PseudoTerminal(terminal))
+    """`run`: the run folder of an attempt that runs. `program`: the supervisor, which knows how to join it."""
+    joining = Joining(program, run, command)
+    blocks = _in_terminal(joining, given, PseudoTerminal(terminal)) if terminal else _with_pipes(joining, given)
     async with contextlib.aclosing(blocks):
         async for block in blocks:
             yield block
 
 
-async def _with_pipes(
-    order: supervisor.Fields, command: Sequence[str], given: CommandInput | None
-) -> AsyncGenerator[bytes | int]:
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """A command that is to run next to an attempt."""
+
+    program: Path
+    run: Path
+    command: Sequence[str]
+
+    async def start(self, terminal: str, stdin: int, stdout: int, stderr: int) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", "-X", "utf8", str(self.program), "--join", str(self.run), terminal),
+            *self.command,
+            env={"LC_ALL": "C.UTF-8"},
+            start_new_session=True,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+        )
+
+
+async def _with_pipes(joining: Joining, given: CommandInput | None) -> AsyncGenerator[bytes | int]:
     pipe = asyncio.subprocess.PIPE
     reads = asyncio.subprocess.DEVNULL if given is None else pipe
-    process = await _started(order, command, "", reads, pipe, asyncio.subprocess.STDOUT)
+    process = await joining.start("", reads, pipe, asyncio.subprocess.STDOUT)
     assert process.stdout is not None
     feeding = None if given is None else asyncio.create_task(_feed_pipe(process.stdin, given))
     async with _ended_after(process, feeding):
@@ -56,11 +67,11 @@ async def _with_pipes(
 
 
 async def _in_terminal(
-    order: supervisor.Fields, command: Sequence[str], given: CommandInput | None, terminal: PseudoTerminal
+    joining: Joining, given: CommandInput | None, terminal: PseudoTerminal
 ) -> AsyncGenerator[bytes | int]:
     try:
         inner = terminal.inner
-        process = await _started(order, command, terminal.path, inner, inner, inner)
+        process = await joining.start(terminal.path, inner, inner, inner)
         terminal.close_inner()
         feeding = None if given is None else asyncio.create_task(_feed_terminal(terminal, given))
         async with _ended_after(process, feeding):
@@ -69,23 +80,6 @@ async def _in_terminal(
             yield await _exit_code(process)
     finally:
         terminal.close()
-
-
-async def _started(
-    order: supervisor.Fields, command: Sequence[str], terminal: str, stdin: int, stdout: int, stderr: int
-) -> asyncio.subprocess.Process:
-    env = dict(entry.split("=", 1) for entry in order.get("env", []))
-    if terminal:
-        env.setdefault("TERM", TERMINAL_TYPE)
-    return await asyncio.create_subprocess_exec(
-        *("/bin/sh", "-c", _JOIN, "exec", terminal, *order.get("cgroup", []), "--", *command),
-        cwd=order["workdir"][0],
-        env=env,
-        start_new_session=True,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-    )
 
 
 @contextlib.asynccontextmanager

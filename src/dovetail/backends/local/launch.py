@@ -4,23 +4,44 @@ A supervisor has its own session and standard files, so no signal to the control
 It is compiled once per start of the backend, which saves that time for every attempt.
 """
 
+import errno
 import os
 import py_compile
 import signal
 import sys
 from pathlib import Path
 
-from dovetail.backends.local import supervisor
+from dovetail.backends.local import containment, output_file, probe, process_tree, supervisor
 from dovetail.backends.local.run_folder import SUPERVISOR_LOG, LocalRunFolder, RunPhase
+
+_MODULES = (containment, output_file, probe, process_tree, supervisor)
+_PACKAGES = ("dovetail", "dovetail/backends", "dovetail/backends/local")
 
 
 class Launcher:
     def __init__(self, folder: Path) -> None:
-        self._program = folder / ".supervisor.pyc"
+        self._root = folder / ".supervisor"
+        self.program = self._root / _PACKAGES[-1] / "supervisor.pyc"
         self._children: set[int] = set()  # their pids are not reused until they are reaped
 
     def compile(self) -> None:
-        py_compile.compile(supervisor.__file__, cfile=str(self._program), doraise=True)
+        """The supervisor and its neighbours, in packages of the same names that hold nothing else."""
+        for package in _PACKAGES:
+            folder = self._root / package
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            py_compile.compile(os.devnull, cfile=str(folder / "__init__.pyc"), doraise=True)
+        for module in _MODULES:
+            name = Path(str(module.__file__)).stem
+            py_compile.compile(str(module.__file__), cfile=str(self.program.with_name(f"{name}.pyc")), doraise=True)
+
+    def check(self) -> None:
+        """Raises OSError if no supervisor can be started now. Makes the program again if it was removed."""
+        folder = self._root.parent
+        os.scandir(folder).close()
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+        if not self.program.exists():
+            self.compile()
 
     def launch(self, run: LocalRunFolder) -> int | None:
         """Start a supervisor for an attempt without one; returns its pid. None: the attempt already has one."""
@@ -30,7 +51,7 @@ class Launcher:
         append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         pid = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-I", "-S", "-X", "utf8", str(self._program), str(run.path)],
+            [sys.executable, "-I", "-S", "-X", "utf8", str(self.program), str(run.path)],
             {"LC_ALL": "C.UTF-8"},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.backends.local import supervisor
-from dovetail.backends.local.supervisor import CLAIM, ORDER, RESULT, RUNNING, STOP
+from dovetail.backends.local.process_tree import ProcessTree, read_text, remove_cgroups
+from dovetail.backends.local.supervisor import CLAIM, FORCE, ORDER, RESULT, RUNNING, STOP
 from dovetail.backends.run_folder import RunFolder
 
 SUPERVISOR_LOG = "supervisor.log"
@@ -88,14 +89,16 @@ class LocalRunFolder(RunFolder):
         content = json.dumps({"refused": reason}).encode()
         return supervisor.publish(str(self.path), CLAIM, content, durable=True)
 
-    def stop(self, reason: str) -> None:
-        """Prevent its start, or end it."""
+    def stop(self, reason: str, *, force: bool = False) -> None:
+        """Prevent its start, or end it. `force`: without grace, also if it was asked to end before."""
         if self.look().phase in (RunPhase.ABSENT, RunPhase.ORDERED) and self.refuse(
             f"stopped before it started: {reason}"
         ):
             return
         if self.look().phase not in (RunPhase.CLAIMED, RunPhase.RUNNING):
             return
+        if force:
+            supervisor.publish(str(self.path), FORCE, b"", durable=False)
         supervisor.publish(str(self.path), STOP, reason.encode("utf-8", "replace"), durable=False)
         assert self._claim is not None
         with contextlib.suppress(ProcessLookupError):
@@ -112,10 +115,13 @@ class LocalRunFolder(RunFolder):
         if look.phase is not RunPhase.LOST:
             return look
         here = self._claim is not None and self._claim.get("boot_id") == supervisor.boot_id()
+        if not self.path.exists():
+            return RunStatus(RunPhase.FINISHED, None, "lost: its run folder was removed while it ran")
         if here:
+            self._end_init()
             cgroups = supervisor.unpack((self.path / ORDER).read_bytes()).get("cgroup", [])
-            supervisor.sweep_up(self._own_group(), cgroups)
-            supervisor.remove_cgroups(cgroups)
+            ProcessTree(self._own_group(), cgroups).sweep_up()
+            remove_cgroups(cgroups)
         content = json.dumps({"exit_code": None, "reason": look.reason}).encode()
         with contextlib.suppress(OSError):  # a full disk: the next look finds and reports the same
             supervisor.publish(str(self.path), RESULT, content, durable=True)
@@ -123,7 +129,7 @@ class LocalRunFolder(RunFolder):
 
     def supervisor_log(self) -> str:
         """The last line, which is the error message."""
-        text = supervisor.read_text(str(self.path / SUPERVISOR_LOG)) or ""
+        text = read_text(str(self.path / SUPERVISOR_LOG)) or ""
         return text.strip().rpartition("\n")[2][:500]
 
     def _finished(self) -> RunStatus | None:
@@ -138,6 +144,13 @@ class LocalRunFolder(RunFolder):
             said = self.supervisor_log()
             return f"lost: its supervisor ended before the command was started{': ' + said if said else ''}"
         return "lost: its supervisor was killed, so its exit status is unknown; what was left of the command was ended"
+
+    def _end_init(self) -> None:
+        """The first process of its namespace has ended by itself, or is about to; this makes sure."""
+        init = (self._read(RUNNING) or {}).get("init")
+        if init is not None and _lives(init):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(init["pid"], signal.SIGKILL)
 
     def _own_group(self) -> int | None:
         """The command's process group. None if another process has that pid now: the group is then empty."""

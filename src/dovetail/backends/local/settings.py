@@ -4,13 +4,16 @@ import re
 import socket
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.text.strict import MAX_NAME, NodeName, Strict
-from dovetail.model.workloads.selection import Labels
+from dovetail.model.workloads.selection import Labels, as_text
+from dovetail.model.workloads.workload import MAX_PATH
+
+UserName = Annotated[str, BeforeValidator(as_text), Field(min_length=1, max_length=MAX_NAME)]
 
 
 def _check_cgroup_parent(value: str) -> str:
@@ -19,6 +22,13 @@ def _check_cgroup_parent(value: str) -> str:
             f"{value!r} is not a cgroup below the root of the hierarchy; write names separated by '/', "
             "such as dovetail or system.slice/dovetail"
         )
+    return value
+
+
+def _check_uids(value: str) -> str:
+    found = re.fullmatch(r"(\d{1,10})-(\d{1,10})", value, re.ASCII)
+    if not found or not 1 <= int(found[1]) <= int(found[2]) < 2**32 - 1:
+        raise ValueError(f"{value!r} is not a range of users; write it as 2000000000-2000065535, without root")
     return value
 
 
@@ -58,6 +68,28 @@ class LocalSettings(Priced):
     """`auto`: cgroups where they can be written, rlimits otherwise. `rlimit`: rlimits only."""
     cgroup_parent: Annotated[str, AfterValidator(_check_cgroup_parent)] = "dovetail"
     """The cgroup, from the root of the hierarchy, below which each attempt gets its own."""
+    isolation: Literal["auto", "none"] = "auto"
+    """`auto`: commands get their own processes and mounts where the kernel allows that: they see neither the data of
+    the server nor other tasks. `none`: they do not."""
+    run_as: Literal["auto", "server"] | dict[Annotated[str, Field(max_length=MAX_NAME)], UserName] = "auto"
+    """As whom commands run. `auto`: if the server is root, as a user for each namespace, from `uids`; else as the user
+    of the server. `server`: always as the user of the server, even if that is root. A mapping from namespaces to users,
+    such as `{team-a: alice, "*": nobody}`, is for a server that is root; `*` is every other namespace."""
+    uids: Annotated[str, AfterValidator(_check_uids)] | None = None
+    """The numbers of the users that namespaces get, such as `2000000000-2000065535`, which is the default where the
+    machine has them. They need no entry in `/etc/passwd`, and nobody else may have them."""
+    groups: Annotated[list[UserName], Field(max_length=100)] = []
+    """Groups that all commands are members of if they run as users of their own, such as `render` for GPUs."""
+    hide: Annotated[list[Annotated[str, Field(pattern="^/.", max_length=MAX_PATH)]], Field(max_length=100)] = []
+    """Files and folders that commands do not see, beside the data of the server, such as a settings file with
+    secrets."""
+    processes: Annotated[Count, Field(ge=1)] = 4096
+    """The most processes and threads of one task at a time."""
+    output_limit: Annotated[Bytes, Field(ge=65536)] = 64 * 2**20
+    """How much output of a task is kept: the newest. What is older is removed while it runs."""
+    folder_limit: Bytes | None = None
+    """The most that a task may keep in its own folder, measured every two seconds; a task with more is killed. By
+    default a quarter of the disk."""
 
     def node_name(self) -> str:
         return self.node or node_name_of(socket.gethostname())

@@ -29,6 +29,7 @@ def command(
     dry_run: Annotated[bool, Option("--dry-run", help="Only say which.")] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="Do not ask before many are cancelled.")] = False,
     reason: Annotated[str | None, Option(metavar="TEXT", help="Kept in its history.")] = None,
+    force: Annotated[bool, Option("--force", help="Kill running tasks at once, without their grace period.")] = False,
     url: Url = None,
 ) -> None:
     """Cancel workloads: running tasks are stopped, pending tasks are dropped.
@@ -43,15 +44,18 @@ def command(
         raise Failure(words if not names else f"{words}, not both", ExitCode.USAGE)
     if state not in (None, *_UNFINISHED):
         raise Failure(f"--state {state}: write {', '.join(_UNFINISHED)}", ExitCode.USAGE)
+    how = {"reason": reason, "force": force}
     with connect(url) as client:
         if names:
-            _cancel_named(client, names, namespace, reason, dry_run)
+            _cancel_named(client, names, namespace, how, dry_run=dry_run)
         else:
             where = wanted | {"namespace": None if all_namespaces else namespace or "default"}
-            _cancel_selected(client, where, reason, dry_run=dry_run, yes=yes)
+            _cancel_selected(client, where, how, dry_run=dry_run, yes=yes)
 
 
-def _cancel_named(client: "Client", names: list[str], namespace: str | None, reason: str | None, dry_run: bool) -> None:
+def _cancel_named(
+    client: "Client", names: list[str], namespace: str | None, how: dict[str, Any], *, dry_run: bool
+) -> None:
     from dovetail.client import DovetailError
 
     code = ExitCode.DONE
@@ -59,7 +63,7 @@ def _cancel_named(client: "Client", names: list[str], namespace: str | None, rea
         try:
             words = _would_stop(client, name, namespace) if dry_run else "asked to stop"
             if not dry_run:
-                client.cancel(name, namespace, reason=reason)
+                client.cancel(name, namespace, **how)
         except DovetailError as error:
             lines, found = told(error)
             code = code or found
@@ -79,7 +83,7 @@ def _would_stop(client: "Client", name: str, namespace: str | None) -> str:
     )
 
 
-def _cancel_selected(client: "Client", where: dict[str, Any], reason: str | None, *, dry_run: bool, yes: bool) -> None:
+def _cancel_selected(client: "Client", where: dict[str, Any], how: dict[str, Any], *, dry_run: bool, yes: bool) -> None:
     found = client.cancel_selected(**where, dry_run=True)
     if not found:
         say("no unfinished workload is like that; nothing was cancelled")
@@ -95,7 +99,7 @@ def _cancel_selected(client: "Client", where: dict[str, Any], reason: str | None
         return
     if not yes:
         _confirm(number)
-    asked = client.cancel_selected(**where, ids=[row["id"] for row in found], reason=reason)
+    asked = client.cancel_selected(**where, ids=[row["id"] for row in found], **how)
     say(f"{count(len(asked), 'workload')} asked to stop")
 
 

@@ -1,6 +1,6 @@
 """The machine of the control plane as a node: it takes work only while there is no other backend, unless asked to.
 
-Without any settings the server runs jobs on its own machine, as its own user, so that a first try needs nothing else.
+Without any settings the server runs jobs on its own machine, so that a first try needs nothing else.
 That is a risk once there are machines for the work. So the first backend that is added cordons the own node, and the
 removal of the last one uncordons it. A backend that the settings name, and a node that an operator uncordons, stay.
 """

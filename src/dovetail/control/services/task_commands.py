@@ -7,13 +7,13 @@ bounded, and the command waits. A command does not outlive the control plane. A 
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import structlog
 
-from dovetail.backends.contract import AttachingBackend, ExecutingBackend, Refusal, TerminalSize
+from dovetail.backends.contract import AttachingBackend, ExecutingBackend, KillingBackend, Refusal, TerminalSize
 from dovetail.control.backends.execution import Executor, said
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, NotSupported, Unavailable
@@ -123,6 +123,19 @@ class TaskCommands:
                 f"backend {held.backend} cannot attach now: {executor.cleaned(said(error, 0.0))}"
             ) from None
         return self._keep(TaskCommand(blocks, given, executor)), held
+
+    async def kill(self, workloads: Sequence[int], reason: str) -> None:
+        """End what runs of these workloads without grace, where a backend can do that. They have been cancelled: if
+        this fails, they still end when their grace is over."""
+        for held in [held for id_ in workloads for held in self._live.held_by(id_)]:
+            executor = self._executor_of(held)
+            if not isinstance(executor.backend, KillingBackend):
+                continue
+            try:
+                await executor.backend.kill(held.key, reason)
+            except Exception as error:  # a backend's client may raise anything
+                words = f"backend {held.backend} cannot end it now: {executor.cleaned(said(error, 0.0))}"
+                raise Unavailable(f"{words}; it ends when its grace period is over, or ask again") from None
 
     def _running_task(self, task: TaskId, name: str, otherwise: str) -> tuple[HeldTask, Executor]:
         held = self._live.held(task)

@@ -79,6 +79,12 @@ class WorkloadQuestions:
         live = None if work is None else work.tasks.get(task.replica)
         return None if live is None else _held(task, live)
 
+    def held_by(self, workload: int) -> list[HeldTask]:
+        """Its tasks that hold a node now."""
+        work = self._state.work.get(workload)
+        tasks = () if work is None else work.tasks.items()
+        return [held for replica, live in tasks if (held := _held(TaskId(workload, replica), live)) is not None]
+
     def held_on(self, node: str) -> list[HeldTask]:
         """Empty for an unknown node."""
         row = self._state.cluster.rows.get(node)

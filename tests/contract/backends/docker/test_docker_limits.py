@@ -8,6 +8,7 @@ from tests.contract.backends.docker.rig import NUMBERS, Hosts, docker_subject, s
 from tests.contract.backends.running import run_to_end
 from tests.servers.docker import DockerServer
 
+from dovetail.backends.contract import KillingBackend
 from dovetail.model.event import TaskStarted
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
@@ -26,6 +27,23 @@ def test_a_container_that_takes_too_much_memory_is_killed_and_that_is_said(
     finished, _ = run_to_end(subject, greedy)
     assert finished.exit_code == 137
     assert finished.reason.startswith("out of memory (its limit is 32MiB)")
+
+
+def test_a_container_with_a_long_grace_period_can_be_killed(tmp_path: Path, server: DockerServer) -> None:
+    subject = docker_subject(tmp_path, {"name": "one", "url": server.url})
+    spec = shell("trap '' TERM; while :; do sleep 0.1; done", disruption={"grace": "365d"})
+
+    async def scene() -> None:
+        async with started(subject) as rig:
+            work = rig.assignment(next(NUMBERS), spec)
+            await rig.backend.bind(work)
+            await rig.reports.until(TaskStarted, work.key)
+            await rig.backend.stop(work.key, "please")
+            assert isinstance(rig.backend, KillingBackend)
+            await rig.backend.kill(work.key, "now")
+            assert (await rig.finished(work.key)).reason == "please"
+
+    run_async(scene)
 
 
 def test_the_quota_and_the_shares_of_a_container_are_in_its_cgroup(tmp_path: Path, server: DockerServer) -> None:

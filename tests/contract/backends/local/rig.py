@@ -25,9 +25,9 @@ def shell(script: str, **fields: Any) -> Workload:
 def local_subject(
     folder: Path, limits: str = "auto", cgroup_parent: str = "dovetail-test", /, **fields: Any
 ) -> Subject:
-    settings = LocalSettings.model_validate(
-        {"node": "here", "limits": limits, "cgroup_parent": cgroup_parent, "grace_s": "500ms"} | fields
-    )
+    # The user of the tests, who can read and write their folders; `escapes` has the others.
+    usual = {"node": "here", "limits": limits, "cgroup_parent": cgroup_parent, "grace_s": "500ms", "run_as": "server"}
+    settings = LocalSettings.model_validate(usual | fields)
     starts = folder / "starts"
 
     def workload(run_s: float, exit_code: int, text: str) -> Workload:
@@ -67,6 +67,11 @@ def runs_now(folder: Path, key: str) -> bool:
                 if wanted <= set((entry / "environ").read_bytes().split(b"\0")) and process_lives(int(entry.name)):
                     return True
     return False
+
+
+def lasting(marker: str) -> str:
+    """A line of a shell script that does not end by itself, and is found by `process_with`."""
+    return f"sh -c 'while :; do sleep 0.05; done' {marker}"
 
 
 @asynccontextmanager

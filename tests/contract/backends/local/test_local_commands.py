@@ -5,16 +5,18 @@ from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import Subject, run_async, started
-from tests.contract.backends.local.rig import files_below, local_subject, shell, wait_until
+from tests.contract.backends.local.rig import files_below, lasting, local_subject, shell, wait_until
 from tests.contract.backends.running import run_to_end
-from tests.processes import process_lives
+from tests.processes import process_with
 
 from dovetail.backends.contract import Refusal
 from dovetail.model.event import TaskFinished, TaskStarted
 
 
-@pytest.fixture(params=["auto", "rlimit"])
+@pytest.fixture(params=["auto", "rlimit", "bare"])
 def subject(tmp_path: Path, request: pytest.FixtureRequest, cgroup_parent: str) -> Subject:
+    if request.param == "bare":
+        return local_subject(tmp_path, "rlimit", isolation="none")
     return local_subject(tmp_path, request.param, cgroup_parent)
 
 
@@ -99,16 +101,16 @@ def test_a_task_that_runs_too_long_is_ended_and_the_reason_names_the_limit(subje
     assert finished.reason == "stopped: it ran longer than its time limit of 200ms"
 
 
-def test_what_a_command_leaves_behind_ends_with_it(subject: Subject) -> None:
-    _, text = run_to_end(subject, shell("sleep 3600 & echo $!"))
-    assert not process_lives(int(text))
+def test_what_a_command_leaves_behind_ends_with_it(subject: Subject, tmp_path: Path) -> None:
+    run_to_end(subject, shell(f"{lasting(str(tmp_path))} & true"))
+    assert not process_with(str(tmp_path))
 
 
-def test_a_process_that_left_the_group_ends_with_the_command_where_there_are_cgroups(with_cgroups: Subject) -> None:
-    _, text = run_to_end(with_cgroups, shell("setsid sh -c 'echo $$; exec sleep 3600' & sleep 0.3"))
-    if not list(Path("/sys/fs/cgroup").glob("**/dovetail-test-*")):
-        pytest.skip("no writable cgroups")
-    assert not process_lives(int(text))
+def test_a_process_that_left_the_group_and_its_parents_ends_with_the_command(subject: Subject, tmp_path: Path) -> None:
+    run_to_end(
+        subject, shell(f"(setsid {lasting(str(tmp_path))} < /dev/null > began 2>&1 &); until [ -e began ]; do :; done")
+    )
+    assert not process_with(str(tmp_path))
 
 
 def test_stopping_reaches_every_process_and_lets_them_end_in_good_order(subject: Subject) -> None:
@@ -129,16 +131,17 @@ def test_stopping_reaches_every_process_and_lets_them_end_in_good_order(subject:
     run_async(scene)
 
 
-def test_a_command_that_ignores_the_request_to_stop_is_killed(subject: Subject) -> None:
+def test_a_command_that_ignores_the_request_to_stop_is_killed(subject: Subject, tmp_path: Path) -> None:
     async def scene() -> None:
         async with started(subject) as rig:
-            work = rig.assignment(1, shell("trap '' TERM; echo $$; while :; do sleep 0.05; done"))
+            work = rig.assignment(1, shell(f"trap '' TERM; echo ready; {lasting(str(tmp_path))}"))
             await rig.backend.bind(work)
-            while not (text := (await rig.backend.logs(work.key, 0, 1000)).text):
+            while not (await rig.backend.logs(work.key, 0, 1000)).text:
                 await subject.let_time_pass()
+            assert process_with(str(tmp_path))
             await rig.backend.stop(work.key, "enough")
             assert (await rig.reports.until(TaskFinished, work.key)).exit_code is None
-            wait_until(lambda: not process_lives(int(text)), "the command is gone")
+            wait_until(lambda: not process_with(str(tmp_path)), "the command is gone")
 
     run_async(scene)
 

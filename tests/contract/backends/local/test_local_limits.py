@@ -9,7 +9,7 @@ from tests.contract.backends.local.rig import local_subject, shell, wait_until
 from tests.contract.backends.running import run_to_end
 
 from dovetail.backends.local.enforcement import Enforcement, cgroup_mounts, find_enforcement
-from dovetail.backends.local.order import write_order
+from dovetail.backends.local.order import Surroundings, write_order
 from dovetail.backends.local.run_folder import LocalRunFolder
 from dovetail.model.event import NodeJoined, TaskFinished
 from dovetail.model.resources import Limits
@@ -57,8 +57,7 @@ def test_asking_for_memory_does_not_limit_it(subject: Subject) -> None:
 
 def test_the_processor_limit_is_in_force_where_the_command_runs(subject: Subject, cgroups: Enforcement) -> None:
     name, value = ("cpu.max", "150000 100000") if cgroups.kind == "cgroup2" else ("cpu.cfs_quota_us", "150000")
-    mine = "tr -d '\\0' < ../order | sed -n 's/^cgroup=//p'"  # the work folder is below the run folder
-    script = f"for folder in $({mine}); do cat $folder/{name}; done 2>/dev/null; cat /proc/self/cgroup"
+    script = f"cat $(find /sys/fs/cgroup -path '*/1.0.1/{name}' 2>/dev/null); cat /proc/self/cgroup"
     _, text = run_to_end(subject, shell(script, limits={"cpu": "1500m"}))
     assert value in text.splitlines()
     assert "/1.0.1" in text
@@ -96,7 +95,7 @@ def test_limits_that_cannot_be_applied_keep_the_command_from_running(subject: Su
             work = rig.work(1)
             broken = Enforcement("cgroup1", tmp_path / "no/memory", tmp_path / "no/cpu")
             run = LocalRunFolder(tmp_path / "runs", work.key)
-            run.order(write_order(work, run.path, broken, 1.0))
+            run.order(write_order(work, run.path, Surroundings(broken, 1.0)))
             await rig.backend.bind(work)
             finished = await rig.reports.until(TaskFinished, work.key)
             assert finished.exit_code == 126

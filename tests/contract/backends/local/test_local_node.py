@@ -115,10 +115,24 @@ def test_old_and_surplus_finished_runs_are_removed_and_nothing_else(tmp_path: Pa
     assert prune(folder, LocalRunFolder.all_in(folder), 100, 4500, now) == 1
     unwatched = [run for run in LocalRunFolder.all_in(folder) if run.key != "4.0.1"]
     assert prune(folder, unwatched, 2, 1e9, now) == 1
-    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["1.0.1", "2.0.1", "4.0.1", "6.0.1"]
+    assert sorted(run.key for run in LocalRunFolder.all_in(folder)) == ["1.0.1", "2.0.1", "4.0.1", "6.0.1"]
     later = now - 1000 + SETTLE_S / 2
     assert prune(folder, LocalRunFolder.all_in(folder), 0, 0, later) == 2  # 2.0.1 and 4.0.1: 1.0.1 is too fresh
     assert (folder / "1.0.1").exists()
+
+
+def test_folders_nested_deeper_than_python_can_follow_are_removed(tmp_path: Path) -> None:
+    half_removed = tmp_path / ".gone-1.0.1-1"
+    half_removed.mkdir()
+    inside = os.open(half_removed, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=inside)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=inside)
+        os.close(inside)
+        inside = deeper
+    os.close(inside)
+    prune(tmp_path, [], 0, 0, time.time())
+    assert not half_removed.exists()
 
 
 def test_output_of_a_removed_run_is_a_key_error(tmp_path: Path) -> None:

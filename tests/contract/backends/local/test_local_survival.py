@@ -16,7 +16,8 @@ from tests.processes import process_lives
 
 from dovetail.backends.local import supervisor
 from dovetail.backends.local.enforcement import Enforcement
-from dovetail.backends.local.order import write_order
+from dovetail.backends.local.launch import Launcher
+from dovetail.backends.local.order import Surroundings, write_order
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.model.event import Event, TaskFinished, TaskStarted
 
@@ -30,7 +31,7 @@ def ordered(rig: Rig, folder: Path, workload: int = 1) -> LocalRunFolder:
     """What a control plane leaves that was killed after writing the order and before starting a supervisor."""
     work = rig.work(workload)
     run = LocalRunFolder(folder / "runs", work.key)
-    run.order(write_order(work, run.path, Enforcement("rlimit"), 1.0))
+    run.order(write_order(work, run.path, Surroundings(Enforcement("rlimit"), 1.0)))
     return run
 
 
@@ -143,7 +144,7 @@ def test_when_a_supervisor_is_killed_its_command_is_ended_and_reported_lost(subj
 def test_a_supervisor_that_cannot_start_is_a_lost_attempt_with_its_complaint(subject: Subject, tmp_path: Path) -> None:
     async def scene() -> None:
         async with started(subject) as rig:
-            (tmp_path / "runs" / ".supervisor.pyc").write_bytes(b"no program")
+            Launcher(tmp_path / "runs").program.write_bytes(b"no program")
             work = rig.work(1)
             await rig.backend.bind(work)
             finished = await rig.reports.until(TaskFinished, work.key)

@@ -72,7 +72,7 @@ def output(walk: Walk) -> None:
 def cancel_a_selection(walk: Walk) -> None:
     walk.client.submit([{"name": "sel-1"}, {"name": "sel-2"}, {"name": "other"}])
     assert [row["name"] for row in walk.client.cancel_selected(match="sel-*", dry_run=True)] == ["sel-1", "sel-2"]
-    walk.client.cancel_selected(match="sel-*", reason="enough")
+    walk.client.cancel_selected(match="sel-*", reason="enough", force=True)
     walk.client.cancel("other")
 
 

@@ -22,6 +22,9 @@ def submit_and_cancel(walk: CommandWalk) -> None:
     assert "asked to stop" in walk.run("cancel sent --reason enough")
     wait_for(lambda: walk.client.workload("sent")["state"] == "cancelled")
     assert "enough" in walk.client.workload("sent")["message"]
+    walk.run("submit --name hurried --cpu 10m -- sleep inf")
+    assert "asked to stop" in walk.run("cancel hurried --force")
+    wait_for(lambda: walk.client.workload("hurried")["state"] == "cancelled")
 
 
 @uses("run")
@@ -64,7 +67,7 @@ def next_to_a_task(walk: CommandWalk) -> None:
 
 @uses("attach")
 def attach(walk: CommandWalk) -> None:
-    walk.client.add_backend("held", {"kind": "local", "node": "held-node"})
+    walk.client.add_backend("held", {"kind": "local", "node": "held-node", "run_as": "server"})
     wait_for(lambda: any(row["name"] == "held-node" for row in walk.client.nodes()))
     script = f"until [ -e {walk.folder}/go ]; do sleep 0.05; done; echo at last; exit 3"
     walk.running("waits-for-us", backends={"allow": ["held"]}, run={"command": ["sh", "-c", script]})
