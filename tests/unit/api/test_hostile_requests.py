@@ -11,7 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, problem_in, serving, settings_in
+
+from dovetail.client.credentials import credentials_for
 
 JSON = {"Content-Type": "application/json"}
 LIMITS = {
@@ -46,6 +49,13 @@ def connected(url: str) -> Iterator[socket.socket]:
         yield one
 
 
+def posting(url: str) -> bytes:
+    """The first headers of a submission."""
+    token = credentials_for(url).token
+    head = f"POST {API}/workloads HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+    return f"{head}Content-Type: application/json\r\n".encode()
+
+
 def said_until_closed(one: socket.socket) -> tuple[int, dict[str, Any]]:
     """The status and the problem that the server sent before it closed the connection."""
     said = b""
@@ -71,8 +81,7 @@ def test_a_connection_without_a_request_is_closed(url: str) -> None:
 
 def test_a_body_that_does_not_come_is_not_waited_for(url: str) -> None:
     with connected(url) as one:
-        head = b"POST /api/v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-        one.sendall(head + b"Content-Length: 1000\r\n\r\n{")
+        one.sendall(posting(url) + b"Content-Length: 1000\r\n\r\n{")
         status, problem = said_until_closed(one)
     assert status == 408
     assert "the body of the request did not arrive within 500ms" in problem["detail"]
@@ -114,12 +123,11 @@ def test_connections_beyond_the_limit_are_refused(tmp_path: Path) -> None:
 
 
 def test_bodies_in_flight_are_bounded_together(url: str, http: httpx.Client) -> None:
-    head = b"POST /api/v1/workloads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     body = b" " * 2**20
     with connected(url) as one, connected(url) as two, connected(url) as three:
         started = time.monotonic()
         for half_sent in (one, two, three):
-            half_sent.sendall(head + b"Content-Length: 1048576\r\n\r\n" + body[:-1])
+            half_sent.sendall(posting(url) + b"Content-Length: 1048576\r\n\r\n" + body[:-1])
         answers = [said_until_closed(half_sent) for half_sent in (one, two, three)]
     assert sorted(status for status, _ in answers) == [408, 408, 503], time.monotonic() - started
     assert "the server reads 2MiB of other requests already" in str(answers)
@@ -150,7 +158,7 @@ def test_a_body_that_takes_too_long_to_check_is_given_up(tmp_path: Path) -> None
     slow = [{"name": f"w{i}", "constraints": [{"require": f"{' && '.join(many)} && {i} > 1"}]} for i in range(200)]
     with (
         serving(settings_in(tmp_path, limits={"check_timeout": "1s"})) as url,
-        httpx.Client(base_url=url + API, timeout=60, trust_env=False, verify=False) as http,
+        httpx.Client(base_url=url + API, auth=OWN_TOKEN, timeout=60, trust_env=False, verify=False) as http,
     ):
         problem = problem_in(http.post("/workloads", json=slow), 422)
         assert "takes more than 1s to read and check; split it, or simplify it" in problem["detail"]

@@ -1,10 +1,11 @@
 """From the bytes of a body to models: pure functions, which run in this process or in a reader (`readers`).
 
 Guarantees: whatever the bytes, the outcome is models, or Invalid with everything that is wrong. JSON is parsed
-strictly: no NaN, no infinity, UTF-8 only, and nesting is bounded. Expressions are parsed and checked too, so that the
-caller finds them in the parser's cache.
+strictly: no NaN, no infinity, no key twice, UTF-8 only, and nesting is bounded. Expressions are parsed and checked too,
+so that the caller finds them in the parser's cache.
 """
 
+import json
 from typing import TypeVar
 
 import orjson
@@ -15,6 +16,7 @@ from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.reading import check_documents
+from dovetail.model.text.strict import shown
 from dovetail.model.workloads.reading import workloads_of
 from dovetail.model.workloads.workload import Workload
 
@@ -63,10 +65,24 @@ def _documents(content: bytes, media_type: str, max_bytes: int) -> list[Document
 
 def _json(content: bytes) -> Document:
     try:
-        return Document(orjson.loads(content), SOURCE)
+        found = Document(orjson.loads(content), SOURCE)
+        json.loads(content, object_pairs_hook=_each_key_once)  # orjson, the stricter one, takes the last of two
     except orjson.JSONDecodeError as error:
         words = f"is not JSON: {error.msg} (column {error.colno})"
         raise Invalid([Complaint(SOURCE, error.lineno, "", words)]) from None
+    except RecursionError:
+        raise Invalid([Complaint(SOURCE, None, "", "is nested too deeply")]) from None
+    return found
+
+
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for place, key in enumerate(keys) if key in keys[:place])
+        words = f"gives {shown(twice)} twice in one mapping; write it once"
+        raise Invalid([Complaint(SOURCE, None, "", words)])
+    return found
 
 
 def _unwrapped(document: Document) -> Document:

@@ -115,7 +115,7 @@ def _one_job(run: list[str], job: JobOptions) -> WorkToSubmit:
         source, named = str(script.path), [script.path.stem]
         job, run = job.over(script.options), script.command
     elif job.image is None and job.workdir is None:
-        _check_exists(run)
+        _warn_if_missing(run[0])
     fields = job.workload()
     if fields["name"] is None:
         fields["name"] = made_up_name(named)
@@ -129,16 +129,12 @@ def _holds_workloads(word: str) -> bool:
     return path.suffix.lower() in SUFFIXES and path.is_file() and not os.access(path, os.X_OK)
 
 
-def _check_exists(run: list[str]) -> None:
-    """A mistyped file would fail on a node, later. A program of that name may still be there, so of scripts we only
-    warn."""
-    path = Path(run[0])
-    if path.exists() or path.is_absolute():
-        return
-    if len(run) == 1 and path.suffix.lower() in SUFFIXES:
-        raise Failure(f"there is no file {path} here; give the path of a file after -f", ExitCode.USAGE)
-    if "/" in run[0] or path.suffix == ".sh":
-        say(f"warning: there is no file {run[0]} here; it is submitted as a command that the node must have")
+def _warn_if_missing(word: str) -> None:
+    """A mistyped file would fail on a node, later. A program of that name may be there, so this is no error."""
+    path = Path(word)
+    looks_like_file = "/" in word or path.suffix == ".sh" or path.suffix.lower() in SUFFIXES
+    if looks_like_file and not path.is_absolute() and not path.exists():
+        say(f"warning: there is no file {word} here; it is submitted as a command that the node must have")
 
 
 def accepted_words(accepted: list[Any]) -> str:
