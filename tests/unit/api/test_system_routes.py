@@ -43,7 +43,8 @@ def test_health_readiness_and_metrics_are_at_the_root(root: httpx.Client) -> Non
 def test_a_server_whose_own_machine_can_start_nothing_is_not_ready_until_it_can(tmp_path: Path) -> None:
     runs = tmp_path / "elsewhere" / "runs"
     settings = settings_in(tmp_path, backends={"here": {"kind": "local", "node": "here", "folder": str(runs)}})
-    with serving(settings) as url, httpx.Client(base_url=url, timeout=60, trust_env=False, verify=False) as client:
+    how: dict[str, Any] = {"auth": OWN_TOKEN, "timeout": 60, "trust_env": False, "verify": False}
+    with serving(settings) as url, httpx.Client(base_url=url, **how) as client:
         away = runs.with_name("away")
         runs.rename(away)
         runs.touch()  # whatever is looked for there is an error
@@ -51,6 +52,7 @@ def test_a_server_whose_own_machine_can_start_nothing_is_not_ready_until_it_can(
         client.post("/api/v1/workloads", json=[work])
         wait_for(lambda: client.get("/ready").status_code == 503, "the server says that it is not ready")
         assert "backend here cannot start tasks" in client.get("/ready").json()["detail"]
+        assert client.get("/ready", auth=None).json()["detail"] == "not ready"
         runs.unlink()
         away.rename(runs)
         wait_for(lambda: client.get("/ready").status_code == 200, "the server is ready again")

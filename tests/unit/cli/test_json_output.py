@@ -137,7 +137,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.set_distances([("node-1", "node-2", 25.0)])
         client.reserve("node-3", {"cpu": 1}, "1h")
         client.add_backend("lab", LAB)
-        client.register_node({"name": "own"})
+        client.register_node({"name": "own", "taints": [{"key": "nobody", "effect": "NoSchedule"}]})
         wait_for(lambda: client.workload("stuck")["reason"])
         wait_for(lambda: client.workload("job")["state"] == "running")
         yield found
