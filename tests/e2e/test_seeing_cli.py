@@ -24,7 +24,9 @@ THIRD_TIME = "echo try $DOVETAIL_ATTEMPT; echo end; [ $DOVETAIL_ATTEMPT = 3 ]"
 @pytest.fixture(scope="module")
 def dovetail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     folder = tmp_path_factory.mktemp("seeing")
-    (folder / "settings.yaml").write_text("scheduling: {backoff: {first: 10ms, most: 10ms}}\n")
+    (folder / "settings.yaml").write_text(
+        "scheduling: {backoff: {first: 10ms, most: 10ms}}\nbackends: {local: {kind: local, run_as: server}}\n"
+    )
     with serving(folder / "data", "--config", str(folder / "settings.yaml")) as (url, _):
         shell = Shell(url)
         shell("submit", "--name", "thirds", "--replicas", "30", "--cpu", "1m", "--", "sh", "-c", THIRDS)
@@ -126,7 +128,7 @@ def test_output_is_followed_over_several_attempts(dovetail: Shell, tmp_path: Pat
 
 def test_following_goes_on_when_the_server_was_away(tmp_path: Path) -> None:
     script = f"echo before; until [ -e {tmp_path}/go ]; do sleep 0.05; done; echo after"
-    with ServerProcess(tmp_path) as server:
+    with ServerProcess(tmp_path, {"backends": {"local": {"kind": "local", "run_as": "server"}}}) as server:
         Shell(server.url)("submit", "--name", "steady", "--cpu", "1m", "--", "sh", "-c", script)
         with (
             going_on(server.url, "logs", "steady", "-f") as follower,

@@ -18,7 +18,10 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 
 @pytest.fixture(scope="module")
 def dovetail(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    with serving(tmp_path_factory.mktemp("submitting") / "data") as (url, _):
+    folder = tmp_path_factory.mktemp("submitting")
+    # Jobs read and write the folders of the tests, which are closed to other users.
+    (folder / "settings.yaml").write_text("backends: {local: {kind: local, run_as: server}}\n")
+    with serving(folder / "data", "--config", str(folder / "settings.yaml")) as (url, _):
         yield Shell(url)
 
 

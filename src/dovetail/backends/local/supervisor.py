@@ -206,13 +206,11 @@ def _enter_folder(order: Fields, closed: int = 0, says: int | None = None) -> st
             _enter(folder, closed)
             return "command"
         except OSError as error:
-            why = (
-                "is not here" if error.errno in (errno.ENOENT, errno.ENOTDIR) else os.strerror(error.errno or 0).lower()
-            )
             own, name = order["workdir"][0], order["node"][0]
-            words = (
-                f"dovetail: {folder}, where it was submitted, cannot be entered on {name} ({why}); it runs in {own}\n"
-            )
+            missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+            why = os.strerror(error.errno or 0).lower()
+            where = f"is not on {name}" if missing else f"cannot be entered on {name} ({why})"
+            words = f"dovetail: {folder}, where it was submitted, {where}; it runs in {own}\n"
             if says is not None:
                 os.write(says, words.encode("utf-8", "surrogateescape"))
     folder = order["workdir"][0]
