@@ -2,7 +2,8 @@
 
 Whoever adds a backend over the API speaks for himself; whoever writes the settings file owns the server. A path in a
 request would make the server read any file, and send it to any address; a program would run as the server. A field is
-marked once, in its type. So are folders of a host that workloads may mount, and options that can name programs.
+marked once, in its type. So are folders of a host that workloads may mount, options that can name programs, and as
+whom commands run.
 """
 
 from collections.abc import Iterator

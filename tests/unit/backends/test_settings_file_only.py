@@ -23,6 +23,8 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"kind": "kubernetes", "allow_paths": ["/etc"]}, ["allow_paths"]),
     ({"kind": "slurm", "url": "http://evil:1", "user": "a", "token_file": "/etc/shadow"}, ["token_file"]),
     ({"kind": "slurm", "conf": "/tmp/evil.conf", "folder": "/etc/cron.d"}, ["conf", "folder"]),
+    ({"kind": "local", "folder": "/etc", "run_as": "server", "isolation": "none", "groups": ["disk"]},
+     ["folder", "isolation", "run_as", "groups"]),
 ]  # fmt: skip
 SENT: list[dict[str, Any]] = [
     {"kind": "docker", "hosts": [SSH], "registries": {"r.example": {"username": "a", "password": "b"}}},
@@ -45,7 +47,7 @@ def test_what_can_be_sent_is_left_alone(entry: dict[str, Any]) -> None:
 
 #: Words in names of fields that mean a file or a program, and those that were looked at and mean neither.
 SUSPECT = ("file", "path", "program", "command", "config", "conf", "folder", "identity", "cert", "key", "ca", "hosts")
-HARMLESS = {"DockerSettings.hosts", "LocalSettings.folder", "Taint.key"}
+HARMLESS = {"DockerSettings.hosts", "LocalSettings.folder_limit", "Taint.key"}
 
 
 def models(kind: Any) -> set[type[BaseModel]]:

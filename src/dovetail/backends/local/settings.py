@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from dovetail.backends.pricing import Priced
+from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.text.strict import MAX_NAME, NodeName, Strict
@@ -46,7 +47,7 @@ class CapacityOverride(Strict):
 
 
 class LocalSettings(Priced):
-    folder: Annotated[str, Field(min_length=1, max_length=3000)] | None = None
+    folder: ServerFile | None = None
     """The folder for run folders, with the output of tasks; by default one below `data`."""
     node: NodeName | None = None
     """The node's name; by default the host's name."""
@@ -68,17 +69,19 @@ class LocalSettings(Priced):
     """`auto`: cgroups where they can be written, rlimits otherwise. `rlimit`: rlimits only."""
     cgroup_parent: Annotated[str, AfterValidator(_check_cgroup_parent)] = "dovetail"
     """The cgroup, from the root of the hierarchy, below which each attempt gets its own."""
-    isolation: Literal["auto", "none"] = "auto"
+    isolation: Annotated[Literal["auto", "none"], SETTINGS_FILE_ONLY] = "auto"
     """`auto`: commands get their own processes and mounts where the kernel allows that: they see neither the data of
     the server nor other tasks. `none`: they do not."""
-    run_as: Literal["auto", "server"] | dict[Annotated[str, Field(max_length=MAX_NAME)], UserName] = "auto"
+    run_as: Annotated[
+        Literal["auto", "server"] | dict[Annotated[str, Field(max_length=MAX_NAME)], UserName], SETTINGS_FILE_ONLY
+    ] = "auto"
     """As whom commands run. `auto`: if the server is root, as a user for each namespace, from `uids`; else as the user
     of the server. `server`: always as the user of the server, even if that is root. A mapping from namespaces to users,
     such as `{team-a: alice, "*": nobody}`, is for a server that is root; `*` is every other namespace."""
-    uids: Annotated[str, AfterValidator(_check_uids)] | None = None
+    uids: Annotated[str, AfterValidator(_check_uids), SETTINGS_FILE_ONLY] | None = None
     """The numbers of the users that namespaces get, such as `2000000000-2000065535`, which is the default where the
     machine has them. They need no entry in `/etc/passwd`, and nobody else may have them."""
-    groups: Annotated[list[UserName], Field(max_length=100)] = []
+    groups: Annotated[list[UserName], Field(max_length=100), SETTINGS_FILE_ONLY] = []
     """Groups that all commands are members of if they run as users of their own, such as `render` for GPUs."""
     hide: Annotated[list[Annotated[str, Field(pattern="^/.", max_length=MAX_PATH)]], Field(max_length=100)] = []
     """Files and folders that commands do not see, beside the data of the server, such as a settings file with
