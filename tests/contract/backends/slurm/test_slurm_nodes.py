@@ -203,7 +203,7 @@ def test_a_job_that_waits_too_long_on_its_node_goes_back_without_having_run(
                 await rig.backend.bind(work)
                 await until(rig, lambda: bool(rig.reports.of(BindFailed)), "its way back")
                 failed = rig.reports.of(BindFailed)[0]
-                assert (failed.key, "PENDING (Resources)" in failed.reason) == (work.key, True)
+                assert (failed.key, "PENDING (" in failed.reason) == (work.key, True)  # a busy Slurm says why later
             assert not rig.reports.about(TaskFinished, work.key)
             with pytest.raises(Refusal):
                 await rig.backend.bind(work)

@@ -159,7 +159,7 @@ def _wait_ready(prison: Prison) -> None:
             with prison.client() as client:
                 if client.nodes():
                     return
-        except ConnectError:
+        except (ConnectError, DovetailError):  # it does not listen yet, or its token was written a moment ago
             time.sleep(0.02)
     raise AssertionError(f"the server did not start:\n{(prison.folder / 'server.log').read_text()[-3000:]}")
 

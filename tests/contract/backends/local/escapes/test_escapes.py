@@ -119,7 +119,8 @@ def test_a_job_kills_nobody_else(cell: Cell) -> None:
 def test_forking_without_end_stays_within_the_limit_and_ends_when_it_is_cancelled(cell: Cell) -> None:
     prison, backend = cell
     marker = f"bomb-{prison.folder.name}-{backend}"
-    bomb = f"bomb() {{ sh -c 'sleep 1000; :' {marker} & bomb & bomb & wait; }}; echo began; bomb"
+    bomb = f"bomb() {{ sh -c 'sleep 1000; :' {marker} & bomb & bomb & wait; }}; bomb & exec sleep 1000"
+    # The first process forks once and stays: a shell ends when it cannot fork.
     id_ = prison.submit(backend, bomb)
     prison.wait_for_output(id_, "fork")  # the shell complains
     with prison.client() as client:
