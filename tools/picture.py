@@ -64,7 +64,9 @@ def drawn(command: str, environment: dict[str, str]) -> str:
 def printed(command: list[str], environment: dict[str, str]) -> str:
     """What a command of Dovetail writes to a terminal."""
     ours, terminal = pty.openpty()
-    usual = {"COLUMNS": str(WIDTH), "TERM": "xterm-256color", "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    usual = {"COLUMNS": str(WIDTH), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    # The last two say where the account notes its servers and their tokens.
+    usual |= {name: os.environ[name] for name in ("PATH", "HOME", "XDG_STATE_HOME") if name in os.environ}
     process = subprocess.Popen(
         [sys.executable, "-m", *command],
         stdin=subprocess.DEVNULL,

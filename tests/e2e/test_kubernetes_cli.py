@@ -1,6 +1,7 @@
 """A Kubernetes cluster behind `dovetail serve`: what people read of pods that do not start, and of a cluster that does
 not let us in."""
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -100,7 +101,8 @@ def test_a_backend_that_could_never_work_here_is_not_added(
     assert "url: there is no socket /nowhere.sock" in add(dovetail, "url=unix:/nowhere.sock", kind="slurm")
     no_conf = unusable(kind="slurm", url="http://127.0.0.1:1", conf="/nowhere")
     assert "conf: there is no file /nowhere" in no_conf
-    assert "other" not in dovetail("backend", "list").stdout
+    listed = json.loads(dovetail("backend", "list", "-o", "json").stdout)["items"]
+    assert "other" not in [row["name"] for row in listed]
 
 
 def revoked(server: KubeServer, folder: Path) -> Path:
