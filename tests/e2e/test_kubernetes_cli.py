@@ -101,7 +101,7 @@ def test_a_backend_that_could_never_work_here_is_not_added(
     assert "url: there is no socket /nowhere.sock" in add(dovetail, "url=unix:/nowhere.sock", kind="slurm")
     no_conf = unusable(kind="slurm", url="http://127.0.0.1:1", conf="/nowhere")
     assert "conf: there is no file /nowhere" in no_conf
-    listed = json.loads(dovetail("backend", "list", "-o", "json").stdout)["items"]
+    listed = json.loads(dovetail("backend", "list", "-o", "json").stdout)
     assert "other" not in [row["name"] for row in listed]
 
 

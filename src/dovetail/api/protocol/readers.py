@@ -7,6 +7,7 @@ comes back is unpacked a little at a time. A process starts when it is first nee
 
 import asyncio
 import contextlib
+import os
 import pickle
 import subprocess
 import sys
@@ -26,7 +27,8 @@ ITEMS_AT_ONCE = 20  # unpacked between two turns of the loop
 _LENGTH_BYTES = 8
 NICE = 5  # it gives way to the server, from its first import on
 _PROGRAM = f"import os; os.nice({NICE}); from dovetail.api.protocol.reader_process import main; main()"
-COMMAND = (sys.executable, "-c", _PROGRAM)
+COMMAND = (sys.executable, "-P", "-c", _PROGRAM)  # -P: nothing is imported from the working directory
+VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "TMPDIR")  # it gets no others: they may hold secrets
 
 
 class ReaderEnded(Exception):
@@ -83,7 +85,10 @@ class BodyReader:
     def _started(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._process.poll() is not None:
             self.end()
-            self._process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+            environment = {name: os.environ[name] for name in VARIABLES if name in os.environ}
+            self._process = subprocess.Popen(  # noqa: S603
+                COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            )
             assert self._process.stdout is not None
             read_frame(self._process.stdout)  # it is ready: its start does not count
         return self._process

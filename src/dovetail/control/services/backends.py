@@ -38,8 +38,8 @@ from dovetail.store.contract import Store
 
 #: Why a field is refused here; the words follow its name.
 IN_SETTINGS_FILE = (
-    "names a file or a program of the server, which a request may not; put the backend into the settings file, under "
-    "backends, and start the server again"
+    "is about files, programs or users of the server, which a request may not choose; put the backend into the "
+    "settings file, under backends, and start the server again"
 )
 STOP_WAIT_S = 10.0  # how long a removal waits for stops to be confirmed
 

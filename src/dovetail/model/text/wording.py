@@ -52,6 +52,7 @@ PATTERNS = {
     r"^\*$": "is not accepted; write names, or * for all",
     r"^[^\s,]+$": "is not the name of a device; write it without spaces and commas",
     "^/": "is not an absolute path; begin it with /",
+    "^/.": "is not an absolute path; begin it with /",
     r"^\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$": "is not a host name; write one such as dovetail.example.org",
     r"^(namespace|user|label:\S+)$": "is not accepted; write namespace, user, or a label as label:KEY",
     "^[A-Z]{3}$": "is not a currency; write three capital letters such as USD",

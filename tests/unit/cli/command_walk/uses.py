@@ -67,7 +67,7 @@ def next_to_a_task(walk: CommandWalk) -> None:
 
 @uses("attach")
 def attach(walk: CommandWalk) -> None:
-    walk.client.add_backend("held", {"kind": "local", "node": "held-node", "run_as": "server"})
+    walk.client.add_backend("held", {"kind": "local", "node": "held-node"})
     wait_for(lambda: any(row["name"] == "held-node" for row in walk.client.nodes()))
     script = f"until [ -e {walk.folder}/go ]; do sleep 0.05; done; echo at last; exit 3"
     walk.running("waits-for-us", backends={"allow": ["held"]}, run={"command": ["sh", "-c", script]})

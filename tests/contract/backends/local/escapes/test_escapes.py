@@ -124,7 +124,7 @@ def test_forking_without_end_stays_within_the_limit_and_ends_when_it_is_cancelle
     id_ = prison.submit(backend, bomb)
     prison.wait_for_output(id_, "fork")  # the shell complains
     with prison.client() as client:
-        assert client.tasks(id_)[0]["state"] == "running"
+        wait_for(lambda: client.tasks(id_)[0]["state"] == "running", "it goes on")
         client.cancel(id_)
     prison.end_of(id_)
     assert not process_with(marker)
