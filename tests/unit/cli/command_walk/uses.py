@@ -6,6 +6,7 @@ A new command needs a use here, or the suite fails.
 import json
 from threading import Thread
 
+from tests.open_folder import open_folder
 from tests.patience import wait_for
 from tests.unit.cli.command_walk.walk import CommandWalk, uses
 
@@ -69,12 +70,13 @@ def next_to_a_task(walk: CommandWalk) -> None:
 def attach(walk: CommandWalk) -> None:
     walk.client.add_backend("held", {"kind": "local", "node": "held-node"})
     wait_for(lambda: any(row["name"] == "held-node" for row in walk.client.nodes()))
-    script = f"until [ -e {walk.folder}/go ]; do sleep 0.05; done; echo at last; exit 3"
-    walk.running("waits-for-us", backends={"allow": ["held"]}, run={"command": ["sh", "-c", script]})
-    going = Thread(target=lambda: (wait_for(lambda: walk.answers), walk.file("go", "")))
-    going.start()
-    assert walk.run("attach waits-for-us.0", code=3).endswith("at last\n")
-    going.join()
+    with open_folder() as folder:
+        script = f"until [ -e {folder}/go ]; do sleep 0.05; done; echo at last; exit 3"
+        walk.running("waits-for-us", backends={"allow": ["held"]}, run={"command": ["sh", "-c", script]})
+        going = Thread(target=lambda: (wait_for(lambda: walk.answers), (folder / "go").touch()))
+        going.start()
+        assert walk.run("attach waits-for-us.0", code=3).endswith("at last\n")
+        going.join()
     wait_for(lambda: walk.client.workload("waits-for-us")["finished_at"])
     walk.client.remove_backend("held")
 
