@@ -73,7 +73,12 @@ def attach(walk: CommandWalk) -> None:
     with open_folder() as folder:
         script = f"until [ -e {folder}/go ]; do sleep 0.05; done; echo at last; exit 3"
         walk.running("waits-for-us", backends={"allow": ["held"]}, run={"command": ["sh", "-c", script]})
-        going = Thread(target=lambda: (wait_for(lambda: walk.answers), (folder / "go").touch()))
+
+        def let_it_go() -> None:
+            wait_for(lambda: walk.answers)
+            (folder / "go").touch()
+
+        going = Thread(target=let_it_go)
         going.start()
         assert walk.run("attach waits-for-us.0", code=3).endswith("at last\n")
         going.join()
