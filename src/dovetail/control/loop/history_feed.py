@@ -18,7 +18,8 @@ from dovetail.store.contract import EventFilter, Store
 
 LINES_AT_ONCE = 500
 LINES_KEPT = 10_000
-PACE_S = 0.05  # between two reads: listeners get a burst in few pieces, which is what keeps many of them cheap
+PACE_S = 0.05  # between two reads, for each ten listeners: many get a burst in few pieces, which keeps them cheap
+SLOWEST_PACE_S = 1.0
 QUIET_S = 15.0
 
 
@@ -87,7 +88,8 @@ class HistoryFeed:
 
     async def _read_news(self) -> None:
         try:
-            await asyncio.sleep(self._read_at + PACE_S - time.monotonic())
+            pace_s = min(PACE_S * max(1.0, self._listeners / 10), SLOWEST_PACE_S)
+            await asyncio.sleep(self._read_at + pace_s - time.monotonic())
             rings = self._bell.rings
             lines = await self._read_after(self._newest)
             self._read_at = time.monotonic()
