@@ -13,12 +13,12 @@ import pytest
 from tests.e2e.docs.engines import Engine
 from tests.e2e.docs.page import read_page
 from tests.e2e.docs.runner import ROOT, PageRunner
+from tests.e2e.docs.task_rows import running_nodes, tasks_by_key
 from tests.patience import PATIENCE_S, wait_for
 from tests.servers.docker import IMAGE, DockerServer, docker_server
 from tests.servers.slowed import Slowed
 
 from dovetail.client import Client
-from dovetail.responses.workloads import TaskRow
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 
@@ -73,25 +73,14 @@ def test_the_page_can_be_followed_literally(tmp_path: Path, engines: tuple[Docke
         for block in read_page(PAGE, str(PAGE.relative_to(ROOT))):
             runner.run(block)
         with Client(runner.url) as client:
-            wait_for(lambda: _running(client) == _containers(a, "running") | _containers(b, "running"), "agreement")
+            wait_for(
+                lambda: running_nodes(client) == _containers(a, "running") | _containers(b, "running"), "agreement"
+            )
             ended = _containers(a, "exited") | _containers(b, "exited")
-            there = {key: task for key, task in _tasks(client).items() if key in ended}
+            there = {key: task for key, task in tasks_by_key(client).items() if key in ended}
             codes = {key: task["exit_code"] for key, task in there.items() if task["state"] != "cancelled"}
             assert codes == {key: ended[key] for key in codes}
             assert sorted(map(str, codes.values())) == ["0", "0", "0", "137"], "report, south, north and hungry"
-
-
-def _tasks(client: Client) -> dict[str, TaskRow]:
-    """The tasks of all workloads in their last attempt, by key."""
-    works = client.workloads()["items"]
-    return {
-        f"{work['id']}.{task['replica']}.{task['attempt']}": task for work in works for task in client.tasks(work["id"])
-    }
-
-
-def _running(client: Client) -> dict[str, object]:
-    """The nodes of running tasks, by key."""
-    return {key: task["node"] for key, task in _tasks(client).items() if task["state"] == "running"}
 
 
 def _containers(server: DockerServer, status: str) -> dict[str, object]:

@@ -13,6 +13,7 @@ import yaml
 from tests.e2e.docs.engines import Engine
 from tests.e2e.docs.page import read_page
 from tests.e2e.docs.runner import ROOT, PageRunner
+from tests.e2e.docs.task_rows import running_nodes, tasks_by_key
 from tests.patience import wait_for
 from tests.servers.daemon import skip_without
 from tests.servers.kubelet import Kubelet, kubelet, namespace
@@ -22,7 +23,6 @@ from tests.servers.slowed import Slowed
 from dovetail.backends.kubernetes.naming import KEY
 from dovetail.backends.kubernetes.outcome import NOT_STARTED_EXIT
 from dovetail.client import Client
-from dovetail.responses.workloads import TaskRow
 from dovetail.testing.lossy_proxy import LossyProxy
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
@@ -91,7 +91,7 @@ def test_the_page_can_be_followed_literally(kube_server: KubeServer, tmp_path: P
             for block in read_page(PAGE, str(PAGE.relative_to(ROOT))):
                 runner.run(block)
             with Client(runner.url) as client:
-                wait_for(lambda: _running(client) == _running_pods(kube_server), "agreement on what runs")
+                wait_for(lambda: running_nodes(client) == _running_pods(kube_server), "agreement on what runs")
                 _assert_ends_agree(client, kube_server)
 
 
@@ -99,19 +99,6 @@ def _remove_priority_classes(server: KubeServer) -> None:
     with server.client() as client:
         for name in ("tutorial-low", "tutorial-urgent"):
             client.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")
-
-
-def _tasks(client: Client) -> dict[str, TaskRow]:
-    """The tasks of all workloads in their last attempt, by key."""
-    works = client.workloads()["items"]
-    return {
-        f"{work['id']}.{task['replica']}.{task['attempt']}": task for work in works for task in client.tasks(work["id"])
-    }
-
-
-def _running(client: Client) -> dict[str, object]:
-    """The nodes of running tasks, by key."""
-    return {key: task["node"] for key, task in _tasks(client).items() if task["state"] == "running"}
 
 
 def _pods(server: KubeServer) -> dict[str, dict[str, Any]]:
@@ -126,7 +113,7 @@ def _running_pods(server: KubeServer) -> dict[str, object]:
 
 
 def _assert_ends_agree(client: Client, server: KubeServer) -> None:
-    tasks, pods = _tasks(client), _pods(server)
+    tasks, pods = tasks_by_key(client), _pods(server)
     ends = {"succeeded": "Succeeded", "failed": "Failed"}
     for key, task in tasks.items():
         found = pods.get(key)
