@@ -34,10 +34,13 @@ _MB = 1e6
 
 @dataclass(frozen=True)
 class Plan:
-    """`compacting`: of the restarts, every so manieth takes etcd's memory of the past along."""
+    """`compacting`: of the restarts, every so manieth takes etcd's memory of the past along. On a slow machine the churn
+    goes on until `min_bound` pods were bound, for at most `max_seconds`."""
 
     seconds: float
     seed: int
+    min_bound: int = 0
+    max_seconds: float = 0.0
     restart_every_s: float = 75.0
     quiet_every_s: float = 45.0
     audit_every_s: float = 15.0
@@ -68,6 +71,11 @@ class _Run:
     def _elapsed_s(self) -> float:
         return time.monotonic() - self._began
 
+    @property
+    def _left_s(self) -> float:
+        little = self._scheduler.bound < self._plan.min_bound
+        return (self._plan.max_seconds if little else self._plan.seconds) - self._elapsed_s
+
     async def whole(self) -> Report:
         await self._churn.begin()
         parts = {
@@ -78,10 +86,10 @@ class _Run:
             "lines": self._tell(),
         }
         async with _running(parts):
-            while self._elapsed_s < self._plan.seconds:
+            while (left_s := self._left_s) > 0:
                 warm = self._elapsed_s > self._plan.seconds * WARM_UP
                 self._churn.beat_s = BEAT_S if warm else FLOOD_BEAT_S
-                await asyncio.sleep(min(self._plan.quiet_every_s, self._plan.seconds - self._elapsed_s))
+                await asyncio.sleep(min(self._plan.quiet_every_s, left_s))
                 await self._rest()
         report = self._report
         report.seconds, report.created, report.bound = self._elapsed_s, self._churn.created, self._scheduler.bound

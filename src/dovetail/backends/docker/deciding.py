@@ -27,6 +27,7 @@ from dovetail.model.text.quantity import show_bytes
 
 UNUSABLE_EXIT, NOT_FOUND_EXIT = 126, 127  # as shells and Docker use them
 FIRST_SIGNAL_STATUS = 128
+KILLED_EXIT = FIRST_SIGNAL_STATUS + 9
 USUAL_GRACE_S = 10  # Docker's default
 _NAMED_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 
@@ -130,9 +131,13 @@ def could_not_start(exit_code: int, words: str) -> AttemptStep:
 
 
 def how_it_ended(seen: Seen) -> str:
+    """Under load, Docker may record the exit before the kernel's notice of memory, and then never mentions memory. So a
+    kill under a memory limit that nobody requested is put down to memory, with the doubt that remains."""
+    limit = f" (its limit is {show_bytes(seen.memory_limit_bytes)})" if seen.memory_limit_bytes else ""
     if seen.out_of_memory:
-        limit = f" (its limit is {show_bytes(seen.memory_limit_bytes)})" if seen.memory_limit_bytes else ""
         return FAILURES.advised(f"out of memory{limit}: killed with exit status {seen.exit_code}")
+    if limit and seen.exit_code == KILLED_EXIT:
+        return FAILURES.advised(f"out of memory{limit}, most likely: killed with exit status {seen.exit_code}")
     signal = _NAMED_SIGNALS.get(seen.exit_code - FIRST_SIGNAL_STATUS)
     words = f"exit status {seen.exit_code}" + (f" ({signal})" if signal else "")
     return f"{words}: {seen.error}" if seen.error else words

@@ -10,6 +10,7 @@ from tests.servers.docker import DockerServer
 
 from dovetail.backends.contract import KillingBackend
 from dovetail.model.event import TaskStarted
+from dovetail.model.failure_cause import FailureCause
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 
@@ -27,6 +28,7 @@ def test_a_container_that_takes_too_much_memory_is_killed_and_that_is_said(
     finished, _ = run_to_end(subject, greedy)
     assert finished.exit_code == 137
     assert finished.reason.startswith("out of memory (its limit is 32MiB)")
+    assert finished.cause is FailureCause.WORKLOAD
 
 
 def test_a_container_with_a_long_grace_period_can_be_killed(tmp_path: Path, server: DockerServer) -> None:

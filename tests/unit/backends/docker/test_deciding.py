@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.backends.docker.deciding import Do, Seen, Stage, decide, how_it_ended, moment, seen_in
+from dovetail.backends.docker.failures import FAILURES
 from dovetail.backends.docker.journal import Record, State
+from dovetail.model.failure_cause import FailureCause
 
 ORDERED = Record("1.0.1", "one", State.ORDERED)
 MADE = Record("1.0.1", "one", State.ORDERED, created=True)
@@ -68,6 +70,13 @@ def test_how_it_ended_is_said_in_words() -> None:
     killed = Seen(Stage.EXITED, exit_code=137, out_of_memory=True, memory_limit_bytes=2**30)
     words = "out of memory (its limit is 1GiB): killed with exit status 137; raise limits.memory, or use less"
     assert how_it_ended(killed) == words
+
+
+def test_a_kill_under_a_memory_limit_is_put_down_to_memory_though_the_engine_does_not_say_so() -> None:
+    words = how_it_ended(Seen(Stage.EXITED, exit_code=137, memory_limit_bytes=2**30))
+    assert words.startswith("out of memory (its limit is 1GiB), most likely: killed with exit status 137")
+    assert FAILURES.cause(words) is FailureCause.WORKLOAD
+    assert how_it_ended(Seen(Stage.EXITED, exit_code=143, memory_limit_bytes=2**30)) == "exit status 143 (SIGTERM)"
 
 
 def test_a_container_is_read_from_what_the_engine_says() -> None:
