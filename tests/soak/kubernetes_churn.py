@@ -34,7 +34,7 @@ _MB = 1e6
 
 @dataclass(frozen=True)
 class Plan:
-    """`compacting`: of the restarts, every so manieth takes etcd's memory of the past along. On a slow machine the churn
+    """`compacting`: every so many restarts take etcd's memory of the past along. On a slow machine the churn
     goes on until `min_bound` pods were bound, for at most `max_seconds`."""
 
     seconds: float
