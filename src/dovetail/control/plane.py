@@ -19,7 +19,7 @@ from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, StoreError, Unavailable
 from dovetail.control.loop.history_feed import HistoryFeed
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
-from dovetail.control.loop.inbox import InboxEvents, PendingSubmission
+from dovetail.control.loop.inbox import InboxEvents, PendingSubmission, PreparedWorkload
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_access import DefinitionCache, on_store_thread
 from dovetail.control.services.access import AccessService
@@ -46,7 +46,7 @@ from dovetail.engine.admission.admission import Admission, AdmissionConflict, En
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
-from dovetail.model.record import Batch, Snapshot, spec_text
+from dovetail.model.record import Batch, Snapshot
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
@@ -210,10 +210,10 @@ class ControlPlane:
                 return key.first_answer(before)
         promise: asyncio.Future[list[AcceptedSubmission]] = asyncio.get_running_loop().create_future()
         ended = await self._ended(specs)
-        texts: list[str] = []
-        await in_pieces(_write_each(specs, texts))
+        prepared: list[PreparedWorkload] = []
+        await in_pieces(self._prepare_each(specs, prepared))
         await self._answer_patterns(specs)
-        loop.inbox.put(PendingSubmission(specs, key, promise, ended, texts))
+        loop.inbox.put(PendingSubmission(prepared, key, promise, ended))
         return await promise
 
     async def check_now(self, specs: list[Workload]) -> None:
@@ -235,6 +235,11 @@ class ControlPlane:
             if row is not None and row["finished_at"] is not None:
                 found[namespace, name] = (row["id"], WorkloadState(row["state"]))
         return found
+
+    def _prepare_each(self, specs: list[Workload], prepared: list[PreparedWorkload]) -> Iterator[None]:
+        for spec in specs:
+            prepared.append(PreparedWorkload.of(spec, self._admission.terms_of(spec)))
+            yield
 
     async def _answer_patterns(self, specs: list[Workload]) -> None:
         """Match patterns with the nodes there are on a thread, before a decision has to."""
@@ -324,13 +329,6 @@ class ControlPlane:
         while True:
             await asyncio.sleep(WATCH_S)
             self.nodes.notice_silence()
-
-
-def _write_each(specs: list[Workload], texts: list[str]) -> Iterator[None]:
-    """Add each definition as the store keeps it."""
-    for spec in specs:
-        texts.append(spec_text(spec))
-        yield
 
 
 async def in_pieces(steps: Iterator[None], at_once_s: float = PIECE_S) -> None:

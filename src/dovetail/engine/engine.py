@@ -6,7 +6,7 @@ from typing import Any
 from dovetail.engine.events import node_loss, nodes, tasks, workloads
 from dovetail.engine.lifecycle import moving
 from dovetail.engine.lifecycle.quarantine import probe
-from dovetail.engine.lifecycle.task_lifecycle import release_dependents
+from dovetail.engine.lifecycle.task_lifecycle import continue_endings, release_dependents
 from dovetail.engine.policies.policy_changes import policy_removed, policy_set, schedule_rule_check
 from dovetail.engine.recovery.recovery import after_event, is_due, recovery_due, run_recovery
 from dovetail.engine.reservations import reservations
@@ -28,6 +28,7 @@ def _tick(state: EngineState, event: events.Tick, now: float) -> list[Command]:
     for timer in state.timers.due(now):
         state.wake.event_count += 1
         commands += _TIMERS[timer.kind](state, timer.key, now)
+    commands += continue_endings(state, now)
     commands += release_dependents(state, now)
     commands += run_recovery(state, now)
     return commands + schedule(state, event.limit, now)
@@ -136,7 +137,7 @@ class Engine:
     @property
     def busy(self) -> bool:
         """A Tick now would decide something."""
-        return has_waiting(self._state, self._now) or is_due(self._state, self._now)
+        return has_waiting(self._state, self._now) or is_due(self._state, self._now) or bool(self._state.ending)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Restore nodes, cordons, reservations, placements and the queue. Call this before the first event."""

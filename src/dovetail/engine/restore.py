@@ -18,7 +18,7 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.timers import TimerKind
-from dovetail.engine.state.work import Work
+from dovetail.engine.state.work import Ending, Work
 from dovetail.model.command import Command
 from dovetail.model.event import RetryAsked
 from dovetail.model.record import NodeRecord, RestoredWorkload, Snapshot, TaskRecord
@@ -78,6 +78,7 @@ def _restore_work(
 ) -> None:
     record = restored.record
     notes = json.loads(restored.notes) if restored.notes else {}
+    ending = Ending(TaskState(notes["ending"][0]), *notes["ending"][1:]) if "ending" in notes else None
     work = Work(
         id=restored.id,
         namespace=restored.namespace,
@@ -92,6 +93,8 @@ def _restore_work(
         message=record.message,
         started_at=record.started_at,
         cancelled=record.reason == "cancelled",
+        ending=ending,
+        terminal_reason=ending.reason if ending is not None and ending.state is TaskState.FAILED else "",
     )
     if state.policies:
         work.set_shape(state.policies.effective_shape(terms, work.namespace, work.name))
@@ -171,7 +174,9 @@ def _revive(state: EngineState, finished: RestoredWorkload, reason: str, now: fl
             state.changes.attempt_ended(ended)
     tasks = [task if task.state is TaskState.SUCCEEDED else _pending_again(task, reason) for task in finished.tasks]
     record = replace(finished.record, reason=RETRIED, message=reason)
-    restored = replace(finished, submitted_at=now, record=record, tasks=tasks)
+    notes = json.loads(finished.notes) if finished.notes else {}
+    notes.pop("ending", None)
+    restored = replace(finished, submitted_at=now, record=record, tasks=tasks, notes=json.dumps(notes))
     _restore_work(state, restored, Terms.from_json(finished.shape_json), [])
     state.ended.pop((finished.namespace, finished.name), None)
     for one in again:

@@ -23,11 +23,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Submitted(Event):
-    """`after`: the unfinished workloads that it depends on."""
+    """`after`: the unfinished workloads that it depends on. `terms`: what follows from its definition, if that was
+    computed before (`Admission.terms_of`)."""
 
     workload: int
     spec: Workload
     after: tuple[tuple[int, Condition], ...] = ()
+    terms: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True)

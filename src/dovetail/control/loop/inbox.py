@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.engine.admission.admission import Ended
 from dovetail.model.event import Event
+from dovetail.model.record import spec_text
+from dovetail.model.requests.terms import Terms, terms_json
 from dovetail.model.workloads.workload import Workload
 
 #: Hands events to the engine and returns when they are durable.
@@ -17,16 +19,28 @@ Apply = Callable[[list[Event]], Awaitable[None]]
 Put = Callable[[list[Event]], None]
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedWorkload:
+    """Everything that can be computed of a workload before its turn: a turn takes a large submission whole."""
+
+    spec: Workload
+    terms: Terms
+    spec_json: str
+    terms_json: str
+
+    @staticmethod
+    def of(spec: Workload, terms: Terms) -> "PreparedWorkload":
+        return PreparedWorkload(spec, terms, spec_text(spec), terms_json(terms))
+
+
 @dataclass(slots=True)
 class PendingSubmission:
-    """`ended`: dependencies of these workloads that have ended, as the store knew them. `texts`: the definitions as
-    the store keeps them, if they were written before."""
+    """`ended`: dependencies of these workloads that have ended, as the store knew them."""
 
-    specs: list[Workload]
+    workloads: list[PreparedWorkload]
     key: IdempotencyKey | None
     promise: "asyncio.Future[list[AcceptedSubmission]]"
     ended: Ended = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -73,6 +73,7 @@ class ControlLoop:
         self._written = written
         self._ring = ring  # new history was written
         self._limit = 64  # it grows while decisions are fast
+        self._postponed = False  # the last turn had no time left to decide
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
         self._remembered_at = time.time()
@@ -120,7 +121,12 @@ class ControlLoop:
                 commands += self._hear(item, now, step)
             if time.perf_counter() - began > self._slice_s:
                 break  # the next turn takes the others
-        commands += self._decide(now)
+        late = time.perf_counter() - began > self._slice_s
+        if late and not self._postponed:
+            self._postponed = True  # to the next turn, which decides in any case
+        else:
+            commands += self._decide(now)
+            self._postponed = False
         batch = step.batch
         batch.changes = self._engine.take_changes(now)
         self._admission.counts.update(batch.changes.workloads)
@@ -151,17 +157,16 @@ class ControlLoop:
                 item.key.check_same(first.request)
                 step.promises.append((item.promise, accepted))
                 return []
-            admitted = self._admission.admit(item.specs, self._next_workload, item.ended, now)
+            specs = [one.spec for one in item.workloads]
+            admitted = self._admission.admit(specs, self._next_workload, item.ended, now)
         except AdmissionConflict as conflict:
             step.promises.append((item.promise, Conflict(str(conflict))))
             return []
         except Invalid as invalid:
             step.promises.append((item.promise, invalid))
             return []
-        self._next_workload += len(item.specs)
-        accepted = [
-            AcceptedSubmission(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, item.specs, strict=True)
-        ]
+        self._next_workload += len(specs)
+        accepted = [AcceptedSubmission(id_, s.namespace, s.name) for id_, s in zip(admitted.ids, specs, strict=True)]
         commands = self._admit(item, admitted, now, step)
         if item.key is not None:
             step.batch.idempotency.append((item.key.name, item.key.answer_text(accepted), now))
@@ -174,12 +179,12 @@ class ControlLoop:
     def _admit(self, item: PendingSubmission, admitted: Admitted, now: float, step: LoopStep) -> list[Command]:
         commands: list[Command] = []
         for index in admitted.order:
-            id_, spec, text = admitted.ids[index], item.specs[index], item.texts[index] if item.texts else None
-            commands += self._engine.handle(Submitted(id_, spec, admitted.after[index]), now)
+            id_, one = admitted.ids[index], item.workloads[index]
+            commands += self._engine.handle(Submitted(id_, one.spec, admitted.after[index], one.terms), now)
             self._admission.counts.joined(id_)
-            terms, queue = self._engine.terms_json(id_), self._engine.queue_path(id_)
-            step.batch.submitted.append(NewWorkload.of(id_, spec, terms, now, queue, text))
-            step.specs.append((id_, spec))
+            queue = self._engine.queue_path(id_)
+            step.batch.submitted.append(NewWorkload.of(id_, one.spec, one.terms_json, now, queue, one.spec_json))
+            step.specs.append((id_, one.spec))
         return commands
 
     def _hear(self, item: InboxEvents, now: float, step: LoopStep) -> list[Command]:

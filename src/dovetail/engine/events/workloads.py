@@ -4,12 +4,19 @@ Guarantees: a reported task that is already on a node counts there even if the n
 is sent for it. Its pending tasks are scheduled like any other.
 """
 
-from dovetail.engine.lifecycle.task_lifecycle import await_promotion, dequeue, end_pending, regroup, requeue, stop_all
+from dovetail.engine.lifecycle.task_lifecycle import (
+    await_promotion,
+    dequeue,
+    end_pending,
+    end_workload,
+    regroup,
+    requeue,
+)
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.live_task import CANCELLING, LiveTask
+from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import TimerKind
-from dovetail.engine.state.work import Group, Work
+from dovetail.engine.state.work import Ending, Group, Work
 from dovetail.model.command import Command
 from dovetail.model.event import CancelAsked, DisruptionBudgetsSet, Nominated, Submitted, WorkArrived
 from dovetail.model.reason import Outcome
@@ -21,7 +28,7 @@ INCOMPLETE = "group_incomplete"
 def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]:
     """Raises what routing raises for an unknown scheduler, profile or queue."""
     spec = event.spec
-    terms = terms_of(state.router, spec)
+    terms = event.terms or terms_of(state.router, spec)
     work = Work(
         id=event.workload,
         namespace=spec.namespace,
@@ -134,11 +141,7 @@ def cancel_asked(state: EngineState, event: CancelAsked, now: float) -> list[Com
         return []
     dequeue(state, work)  # while it still counts as what it was queued as
     work.cancelled = True
-    work.reason, work.message = "cancelled", event.reason
-    state.changes.workloads[work.id] = None
-    pending = [*work.waiting, *work.delayed]
-    commands = end_pending(state, work, pending, TaskState.CANCELLED, "cancelled", event.reason, now)
-    return commands + stop_all(state, work, event.reason, CANCELLING)
+    return end_workload(state, work, Ending(TaskState.CANCELLED, "cancelled", event.reason), now)
 
 
 def deadline_passed(state: EngineState, workload: int, now: float) -> list[Command]:

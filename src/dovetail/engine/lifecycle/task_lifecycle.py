@@ -11,11 +11,13 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import CANCELLING, EVICTING
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.timers import TimerKind
-from dovetail.engine.state.work import Group, QueuePlace, Work
+from dovetail.engine.state.work import Ending, Group, QueuePlace, Work
 from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition
 
+#: Tasks that one event ends or stops: about ten milliseconds.
+ENDED_AT_ONCE = 1000
 #: Why a task is pending that was moved for a recovery.
 MOVED = "moved"
 
@@ -201,11 +203,63 @@ def regroup(state: EngineState, group: Group) -> None:
 
 def fail_workload(state: EngineState, work: Work, reason: str, message: str, now: float) -> list[Command]:
     """No task of it may start any more: pending ones fail, running ones are stopped."""
+    if work.ending is not None:
+        return []
     work.terminal_reason = reason
-    work.reason, work.message = reason, message
+    return end_workload(state, work, Ending(TaskState.FAILED, reason, message), now)
+
+
+def end_workload(state: EngineState, work: Work, ending: Ending, now: float) -> list[Command]:
+    """From now on no task of it starts. The first tasks end at once, the others with the next Ticks, so that nobody
+    waits for the end of thousands."""
+    dequeue(state, work)
+    work.reason, work.message = ending.reason, ending.message
+    work.ending = ending
+    state.ending[work.id] = None
+    state.changes.workloads[work.id] = None
+    commands, _ = _end_some(state, work, ending, ENDED_AT_ONCE, now)
+    if work.ending is not None:
+        state.changes.notes[work.id] = None
+    return commands
+
+
+def continue_endings(state: EngineState, now: float) -> list[Command]:
+    """End some more tasks of the workloads that have such yet, oldest first."""
+    commands: list[Command] = []
+    left = ENDED_AT_ONCE
+    for id_ in list(state.ending):
+        work = state.work.get(id_)
+        if work is None or work.ending is None:
+            del state.ending[id_]
+            continue
+        more, ended = _end_some(state, work, work.ending, left, now)
+        commands += more
+        left -= ended
+        if left <= 0:
+            break
+    return commands
+
+
+def _end_some(state: EngineState, work: Work, ending: Ending, limit: int, now: float) -> tuple[list[Command], int]:
+    """The next tasks of it, at most that many. Returns how many they were."""
+    first = ending.next_replica
+    chosen = range(first, min(first + limit, work.replicas))
+    ending.next_replica = chosen.stop
+    whole = chosen.stop >= work.replicas
     pending = [*work.waiting, *work.delayed]
-    commands = end_pending(state, work, pending, TaskState.FAILED, reason, message, now)
-    return commands + stop_all(state, work, message, CANCELLING)
+    if not (whole and first == 0):
+        pending = [replica for replica in pending if replica in chosen]
+    commands = end_pending(state, work, pending, ending.state, ending.reason, ending.message, now)
+    for replica in chosen:
+        live = work.tasks.get(replica)
+        if live is not None and live.state.holds_node:
+            commands += stop_task(state, TaskId(work.id, replica), ending.message, CANCELLING)
+    if whole:
+        if first:
+            state.changes.notes[work.id] = None
+        work.ending = None
+        state.ending.pop(work.id, None)
+    return commands, len(chosen)
 
 
 def end_pending(

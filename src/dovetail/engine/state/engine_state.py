@@ -96,6 +96,7 @@ class EngineState:
         )
         self.backfill_states = {name: BackfillState(scheduler.backfill) for name, scheduler in self.schedulers.items()}
         self.stopping: dict[TaskId, None] = {}  # tasks that were sent a stop command
+        self.ending: dict[int, None] = {}  # workloads that have tasks to end yet (`Work.ending`)
         self.dependents: dict[int, list[int]] = {}  # by workload: the workloads that wait for its end
         self.finishing: deque[int] = deque()  # finished workloads whose dependents were not released yet
         self.ended: OrderedDict[tuple[str, str], tuple[int, WorkloadState]] = OrderedDict()  # the last of each name
@@ -182,6 +183,8 @@ class EngineState:
         self.cluster.placements.directory[work.key] = (work.id, work.replicas)
         if work.terms.max_unavailable:
             self.budgeted[work.id] = None
+        if work.ending is not None:
+            self.ending[work.id] = None
         for other in work.after:
             self.dependents.setdefault(other, []).append(work.id)
         if work.waiting:
@@ -335,6 +338,8 @@ def _notes(work: Work, targets: dict[int, str]) -> str:
         found["group"] = work.group.notes()
     if work.recovery is not None:
         found["recovery"] = {"since": work.recovery.since, "lost": work.recovery.lost}
+    if work.ending is not None:
+        found["ending"] = [work.ending.state, work.ending.reason, work.ending.message]
     if targets:
         found["moves"] = targets
     return json.dumps(found)

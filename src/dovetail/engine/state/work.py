@@ -42,6 +42,17 @@ class QueuePlace(StrEnum):
 
 
 @dataclass(slots=True)
+class Ending:
+    """All tasks of a workload end, in order of their replicas. `state`: of those that are pending. Those that hold a
+    node are stopped."""
+
+    state: TaskState
+    reason: str
+    message: str
+    next_replica: int = 0
+
+
+@dataclass(slots=True)
 class Work:
     id: int
     namespace: str
@@ -70,6 +81,7 @@ class Work:
     cancelled: bool = False
     nominated: str = ""  # the node where somebody expects its next task
     terminal_reason: str = ""  # why no task of it may start any more
+    ending: Ending | None = None  # its tasks are being ended, some at a time
     group: "Group | None" = None  # the tasks that start together with its own; None: each starts by itself
     recovery: Recovery | None = None  # a gang that lost tasks and keeps the nodes of the others
     last_record: WorkloadRecord | None = None  # the last record that was handed over
@@ -141,6 +153,7 @@ class Work:
             and not self.after
             and not self.at_limit
             and not self.terminal_reason
+            and self.ending is None
             and self.recovery is None
         )
 
