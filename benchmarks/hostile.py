@@ -68,6 +68,12 @@ def _batch(workloads: int, replicas: int) -> bytes:
     return json.dumps([_workload(f"many{n}", replicas=replicas) for n in range(workloads)]).encode()
 
 
+def _different(workloads: int) -> bytes:
+    """No two ask for the same."""
+    work = [_workload(f"other{n}") | {"resources": {"cpu": f"{10 + n}m"}} for n in range(workloads)]
+    return json.dumps(work).encode()
+
+
 def _yaml() -> bytes:
     """Eight megabytes of the smallest values."""
     return b"- {name: a, labels: {" + b"a: b, " * ((LARGEST - 40) // 6) + b"}}"
@@ -161,6 +167,7 @@ KINDS = (
     HostileKind("constraints", _sends(_constraints(10, 5, 100))),
     HostileKind("constraints_20_each", _sends(_constraints(10, 20, 100))),
     HostileKind("batch", _sends(_batch(500, 1))),
+    HostileKind("batch_different", _sends(_different(500))),
     HostileKind("batch_5000", _sends(_batch(5000, 1))),
     HostileKind("replicas", _replicas),
     HostileKind("yaml", _sends(_yaml(), YAML, times=4), large=True),

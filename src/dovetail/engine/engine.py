@@ -31,7 +31,7 @@ def _tick(state: EngineState, event: events.Tick, now: float) -> list[Command]:
     commands += continue_endings(state, now)
     commands += release_dependents(state, now)
     commands += run_recovery(state, now)
-    return commands + schedule(state, event.limit, now)
+    return commands + schedule(state, event, now)
 
 
 def _enqueue_again(state: EngineState, workload: int, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
@@ -133,6 +133,11 @@ class Engine:
     def decisions(self) -> Sequence[Decision]:
         """What was decided since `take_changes`, in order: for metrics, before it is persisted."""
         return self._state.changes.decisions
+
+    @property
+    def spent(self) -> int:
+        """Of the limit of the last Tick."""
+        return self._state.spent
 
     @property
     def busy(self) -> bool:

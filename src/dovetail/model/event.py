@@ -259,6 +259,8 @@ class DistancesCleared(Event):
 
 @dataclass(frozen=True, slots=True)
 class Tick(Event):
-    """Run a scheduling cycle of at most `limit` decisions, so that the cycle stays short."""
+    """Run a scheduling cycle of at most `limit` decisions, so that the cycle stays short. `by_effort`: a decision for a
+    shape that is new counts for several."""
 
     limit: int
+    by_effort: bool = False

@@ -31,7 +31,7 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store, StoreError
 
 SENT_AT_ONCE = 200  # commands, between two turns of others
-FEWEST, MOST_DECISIONS = 16, 20_000
+FEWEST, MOST_DECISIONS = 16, 20_000  # of a turn
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 REMEMBER_EVERY_S = 60.0
@@ -224,12 +224,11 @@ class ControlLoop:
         self._wakes = [at for at in self._wakes if at > now]
         began = time.perf_counter()
         before = len(self._engine.decisions)
-        commands = self._engine.handle(Tick(self._limit), now)
+        commands = self._engine.handle(Tick(self._limit, by_effort=True), now)
         elapsed_s = time.perf_counter() - began
-        made = len(self._engine.decisions) - before
-        if made:
+        if len(self._engine.decisions) > before:
             self._metrics.decided(self._engine.decisions[before:], elapsed_s)
-        if made >= self._limit or elapsed_s > self._slice_s:
+        if self._engine.spent >= self._limit or elapsed_s > self._slice_s:
             wanted = self._limit * self._slice_s / max(elapsed_s, 1e-6)
             self._limit = int(min(max(wanted, self._limit / 2, FEWEST), 2 * self._limit, MOST_DECISIONS))
         return commands

@@ -17,12 +17,13 @@ from dovetail.engine.scheduling.watches import needs_watch, watch_for_changes
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import GroupPart, QueuePlace, Work
 from dovetail.model.command import Command
+from dovetail.model.event import Tick
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
 
 
-def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
-    """At most about `limit` decisions, the queues of all schedulers taking turns."""
+def schedule(state: EngineState, tick: Tick, now: float) -> list[Command]:
+    """At most about `tick.limit` decisions, the queues of all schedulers taking turns."""
     if state.policies.adjusting:
         apply_adjustments(state, now)
     state.accounts.refresh_capacity()
@@ -31,7 +32,8 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
         reorder(state, now)
     wake_parked(state)
     commands: list[Command] = []
-    left = limit
+    left = tick.limit
+    requests = state.requests
     while left > 0:
         busy = False
         for scheduler in state.backfill_states:
@@ -39,9 +41,13 @@ def schedule(state: EngineState, limit: int, now: float) -> list[Command]:
             if work is None or left <= 0:
                 continue
             busy = True
+            before = requests.effort
             left -= _decide(state, work, left, now, commands)
+            if tick.by_effort:
+                left -= requests.effort - before
         if not busy:
             break
+    state.spent = tick.limit - left
     state.cluster.trim_log()
     sample(state, now)
     return commands

@@ -96,6 +96,7 @@ class EngineState:
         )
         self.backfill_states = {name: BackfillState(scheduler.backfill) for name, scheduler in self.schedulers.items()}
         self.stopping: dict[TaskId, None] = {}  # tasks that were sent a stop command
+        self.spent = 0  # of the limit of the last Tick
         self.ending: dict[int, None] = {}  # workloads that have tasks to end yet (`Work.ending`)
         self.dependents: dict[int, list[int]] = {}  # by workload: the workloads that wait for its end
         self.finishing: deque[int] = deque()  # finished workloads whose dependents were not released yet

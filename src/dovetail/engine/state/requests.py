@@ -13,6 +13,8 @@ from dovetail.placement.contract import Request
 from dovetail.placement.filters.constraints import is_non_local
 
 _KEPT = 10_000
+#: The effort of a shape that is new, in decisions for a shape that is known; and how much of a constraint is one more.
+_NEW_SHAPE, _CONSTRAINT_CHARS = 8, 50
 
 
 class RequestCache:
@@ -20,6 +22,7 @@ class RequestCache:
         self._cluster, self._mix = cluster, mix
         self._scopes = {name: tuple(sorted(one.node_selector.items())) for name, one in schedulers.items()}
         self._requests: OrderedDict[Shape, Request] = OrderedDict()
+        self.effort = 0  # spent on shapes that were new
 
     def of_shape(self, shape: Shape) -> Request:
         self._mix.prepare()
@@ -29,6 +32,7 @@ class RequestCache:
             column, scope = self._cluster.resources.vector(needs), self._scopes[shape.scheduler]
             found = Request(shape, column, needs, scope, outlook=self._mix.outlook, non_local=is_non_local(shape))
             self._requests[shape] = found
+            self.effort += _NEW_SHAPE + sum(len(one.text) for one in shape.wants) // _CONSTRAINT_CHARS
             if len(self._requests) > _KEPT:
                 self._requests.popitem(last=False)
         return found
