@@ -71,13 +71,14 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Server]:
+def running(folder: Path, order: str = "priority") -> Iterator[Server]:
     """Start a server on the folder's database, without waiting for it, and stop it at the end."""
     port = _free_port()
     settings = {
         "data": str(folder / "data"),
         "listen": {"port": port},
         "access": {"token_file": str(folder / "token")},
+        "scheduling": {"schedulers": {"default": {"order": order}}},
         "backends": {BACKEND: {"kind": "simulated", **FLEET.model_dump(mode="json", exclude_unset=True)}},
     }
     config, log = folder / "settings.yaml", folder / "server.log"

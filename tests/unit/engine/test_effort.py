@@ -1,5 +1,7 @@
 """A Tick that counts effort decides fewer new shapes, so that a turn of the control loop stays short."""
 
+from typing import Any
+
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.event import Tick
@@ -7,7 +9,7 @@ from dovetail.model.event import Tick
 SHAPES = 10
 
 
-def scene_with(**fields: object) -> Scene:
+def scene_with(**fields: Any) -> Scene:
     scene = Scene()
     scene.join("n", cpu=64)
     for number in range(SHAPES):
