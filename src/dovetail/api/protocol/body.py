@@ -5,8 +5,9 @@ together not beyond `limits.max_bodies`. Small ones are read at once (`reading`)
 (`readers`), so that neither the loop nor the store waits for them.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from hashlib import blake2b
 from typing import Annotated, Any, TypeVar
 
@@ -36,6 +37,7 @@ InNamespace = Annotated[str, Query(max_length=200)]
 Reason = Annotated[str, Field(max_length=500)]
 
 SMALL_BYTES = 2048  # reading so much takes a few milliseconds, whatever it says
+LARGE_BYTES = 2**20
 _YAML_TYPES = frozenset({YAML, "application/x-yaml", "text/yaml", "text/x-yaml"})
 _IDEMPOTENT = "Idempotency-Key"
 
@@ -81,17 +83,24 @@ async def _received(request: Request) -> AsyncIterator[bytes]:
                 raise too_large
             held.add(len(piece))
             pieces.append(piece)
-        yield b"".join(pieces)
+        content = b"".join(pieces)
+        pieces.clear()
+        yield content
     finally:
         held.bytes -= size if size <= limits.max_body else sum(map(len, pieces))
 
 
 class BodiesInFlight:
-    """How many bytes of bodies the server holds, of all requests together."""
+    """How many bytes of bodies the server holds, of all requests together. Large ones are read one at a time: each
+    takes many times its size while it is read, and smaller ones find a reader meanwhile."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.bytes = 0
+        self._large = asyncio.Lock()
+
+    def turn(self, size: int) -> AbstractAsyncContextManager[None]:
+        return self._large if size > LARGE_BYTES else nullcontext()
 
     def add(self, size: int) -> None:
         """Raises HttpProblem if there are too many; the caller counts them as held all the same."""
@@ -123,8 +132,10 @@ async def _read(request: Request, read: Callable[..., T], *args: Any) -> T:
         given = (content, media_type or JSON, limits.max_body, *args)
         if len(content) <= SMALL_BYTES:
             return read(*given)
+        bodies: BodiesInFlight = request.app.state.bodies
         try:
-            return await elsewhere(limits.check_timeout, read, *given)
+            async with bodies.turn(len(content)):
+                return await elsewhere(limits.check_timeout, read, *given)
         except ReaderEnded:
             budget = format_duration(limits.check_timeout)
             words = f"takes more than {budget} to read and check; split it, or simplify it"
