@@ -1,6 +1,8 @@
 """The control plane with a real SQLite store and the simulated backend, in process."""
 
 import asyncio
+import json
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,36 @@ def test_limits_and_routes_are_checked_before_anything_is_written(tmp_path: Path
         assert sum(plane.store.counts().values()) == 0
 
     scene(settings(tmp_path, limits={"max_batch": 5}), play)
+
+
+def test_a_definition_of_another_version_keeps_nothing_else_from_running(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as one with more labels than this version accepts."""
+
+    def running(plane: ControlPlane, name: str) -> bool:
+        row = plane.store.find_workload("default", name)
+        return row is not None and row["state"] == "running"
+
+    async def play(plane: ControlPlane) -> None:
+        await plane.submit([work("old"), work("other")])
+        await until(lambda: running(plane, "other"), "it runs")
+
+    async def after_a_restart(plane: ControlPlane) -> None:
+        await plane.submit([work("new")])
+        await until(lambda: running(plane, "new"), "it runs")
+        assert running(plane, "other")
+        await plane.cancel([(await plane.resolve("old"))["id"]], "enough")
+
+    scene(settings(tmp_path), play)
+    with sqlite3.connect(tmp_path / "dovetail.db") as database:
+        many = json.dumps({f"label{number}": "x" for number in range(10_000)})
+        changed = database.execute(
+            "UPDATE workloads SET spec_json = json_set(spec_json, '$.labels', json(?)) WHERE id = 1", [many]
+        )
+        assert changed.rowcount == 1
+    scene(settings(tmp_path), after_a_restart)
+    assert "the definition of workload 1 was accepted by another version; labels: " in capsys.readouterr().out
 
 
 def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
+import structlog
+from pydantic import ValidationError
+
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store
 
@@ -19,11 +22,16 @@ T = TypeVar("T")
 THREADS = 8  # one writes, the others read
 KEPT = 20_000  # definitions
 
+log = structlog.get_logger()
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="store")
 
 
 async def on_store_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await asyncio.get_running_loop().run_in_executor(_threads, lambda: call(*args, **kwargs))
+
+
+class UnreadableDefinition(LookupError):
+    """This version would not accept what is stored."""
 
 
 class DefinitionCache:
@@ -40,9 +48,16 @@ class DefinitionCache:
         self._kept.pop(workload, None)
 
     async def many(self, workloads: set[int]) -> dict[int, Workload]:
-        """Those that the store knows. Not cached: a restart reads all of them once."""
+        """Those that the store knows and this version can read; the log names others, so that one of them keeps nobody
+        else from starting. Not cached: a restart reads all of them once."""
         texts = await on_store_thread(self._store.spec_jsons, workloads)
-        return {workload: Workload.model_validate_json(text) for workload, text in texts.items()}
+        found = dict[int, Workload]()
+        for workload, text in texts.items():
+            try:
+                found[workload] = _read(workload, text)
+            except UnreadableDefinition as error:
+                log.error("a running workload is left alone: cancel it and submit it again", error=str(error))
+        return found
 
     async def get(self, workload: int) -> Workload:
         found = self._kept.get(workload)
@@ -50,6 +65,17 @@ class DefinitionCache:
             text = await on_store_thread(self._store.spec_json, workload)
             if text is None:
                 raise LookupError(f"workload {workload} is not in the store")
-            found = Workload.model_validate_json(text)
+            found = _read(workload, text)
             self.keep(workload, found)
         return found
+
+
+def _read(workload: int, text: str) -> Workload:
+    try:
+        return Workload.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UnreadableDefinition(
+            f"the definition of workload {workload} was accepted by another version; {where}: {first['msg']}"
+        ) from None
