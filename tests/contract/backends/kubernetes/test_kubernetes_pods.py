@@ -12,7 +12,7 @@ from tests.servers.kubelet import Kubelet
 from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.backends import retention
-from dovetail.backends.contract import Assignment, Phase, Refusal
+from dovetail.backends.contract import Assignment, KillingBackend, Phase, Refusal
 from dovetail.kubernetes_client.errors import BadRequest
 from dovetail.model.event import BindFailed, NodeHealthChanged, NodeJoined, TaskFinished, TaskStarted
 from dovetail.model.workloads.workload import Workload
@@ -68,6 +68,17 @@ def test_more_memory_than_the_limit_is_said_to_be_the_end(subject: Subject) -> N
 def test_a_time_limit_ends_a_task(subject: Subject) -> None:
     end = end_of(subject, shell("sleep 60", deadline={"run_for": "1s"}))
     assert (end.exit_code, end.reason) == (124, "stopped: it ran longer than its time limit of 1 s")
+
+
+def test_a_pod_with_a_long_grace_period_can_be_killed(subject: Subject) -> None:
+    async def then(rig: Rig, work: Assignment) -> None:
+        await rig.reports.until(TaskStarted, work.key)
+        await rig.backend.stop(work.key, "please")
+        assert isinstance(rig.backend, KillingBackend)
+        await rig.backend.kill(work.key, "now")
+        assert (await rig.finished(work.key)).exit_code is None
+
+    scene_of(subject, shell("trap '' TERM; while :; do sleep 0.1; done", disruption={"grace": "365d"}), then)
 
 
 def test_an_image_that_cannot_be_had_fails_the_task_with_the_words(
