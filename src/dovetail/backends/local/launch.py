@@ -9,6 +9,7 @@ import os
 import py_compile
 import signal
 import sys
+import time
 from pathlib import Path
 
 from dovetail.backends.local import containment, output_file, probe, process_tree, supervisor
@@ -26,13 +27,15 @@ class Launcher:
 
     def compile(self) -> None:
         """The supervisor and its neighbours, in packages of the same names that hold nothing else."""
+        for draft in self._root.rglob("*.pyc.*"):  # of a server that was killed meanwhile
+            draft.unlink()
         for package in _PACKAGES:
             folder = self._root / package
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            py_compile.compile(os.devnull, cfile=str(folder / "__init__.pyc"), doraise=True)
+            _compile(os.devnull, folder / "__init__.pyc")
         for module in _MODULES:
-            name = Path(str(module.__file__)).stem
-            py_compile.compile(str(module.__file__), cfile=str(self.program.with_name(f"{name}.pyc")), doraise=True)
+            source = str(module.__file__)
+            _compile(source, self.program.with_name(f"{Path(source).stem}.pyc"))
 
     def check(self) -> None:
         """Raises OSError if no supervisor can be started now. Makes the program again if it was removed."""
@@ -77,3 +80,11 @@ class Launcher:
     def is_running(self, pid: int) -> bool:
         """Whether this supervisor is still running, as of the last `reap`."""
         return pid in self._children
+
+
+def _compile(source: str, target: Path) -> None:
+    """Replaces the target at once: supervisors start meanwhile. The draft has a name that no other process uses; that
+    of `py_compile` is an address in memory, which forked servers share, and it fails if one was left there."""
+    draft = target.with_name(f"{target.name}.{os.getpid()}.{time.monotonic_ns()}")
+    py_compile.compile(source, cfile=str(draft), doraise=True)
+    draft.replace(target)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import posix
 import signal
 import subprocess
 import sys
@@ -152,6 +153,25 @@ def test_a_supervisor_that_cannot_start_is_a_lost_attempt_with_its_complaint(sub
             assert finished.reason.startswith("lost: its supervisor could not start: ")
 
     run_async(scene)
+
+
+def test_a_server_killed_while_it_compiles_the_supervisor_leaves_nothing_in_the_way_of_the_next(tmp_path: Path) -> None:
+    """Forked from one process, as servers of tests are, so that their memory is laid out alike."""
+
+    def in_another_process(interrupted: bool) -> int:
+        if (child := os.fork()) == 0:
+            if interrupted:
+                posix.replace = lambda *_: os._exit(9)  # type: ignore[assignment]
+            try:
+                Launcher(tmp_path).compile()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    assert [in_another_process(interrupted=yes) for yes in (True, True, True, False)] == [9, 9, 9, 0]
+    assert Launcher(tmp_path).program.exists()
+    assert not list(tmp_path.rglob("*.pyc.*"))
 
 
 def test_a_gated_child_gives_up_when_its_supervisor_dies_first(tmp_path: Path) -> None:
