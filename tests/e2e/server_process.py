@@ -25,8 +25,9 @@ def free_port() -> int:
 class ServerProcess:
     """Start, kill and start again on the same data."""
 
-    def __init__(self, folder: Path, settings: dict[str, Any] | None = None) -> None:
+    def __init__(self, folder: Path, settings: dict[str, Any] | None = None, data: Path | None = None) -> None:
         self.folder = folder
+        self.data = folder / "data" if data is None else data
         self.port = free_port()
         scheme = "https" if (settings or {}).get("listen", {}).get("tls") else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
@@ -40,7 +41,7 @@ class ServerProcess:
     def start(self, *, wait: bool = True, cold: bool = False) -> None:
         """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it."""
         command = [sys.executable, "-m", "dovetail", "serve", "--config", str(self._config)]
-        command += ["--data", str(self.folder / "data"), "--port", str(self.port)]
+        command += ["--data", str(self.data), "--port", str(self.port)]
         env = {key: value for key, value in os.environ.items() if not key.startswith("DOVETAIL_")}
         with self.log.open("ab") as log:
             if cold:
@@ -66,6 +67,10 @@ class ServerProcess:
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def send_signal(self, number: int) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
 
     def kill(self) -> None:
         """As a power cut would: no chance to tidy up."""

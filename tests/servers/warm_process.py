@@ -32,7 +32,13 @@ from typing import IO, Any
 REPOSITORY = Path(__file__).parents[2]
 #: The commands of `dovetail` that serve, and what they load when they begin.
 SERVERS = {
-    "serve": ("dovetail.cli.program.serve", "dovetail.cli.program.serving", "dovetail.backends.local.backend"),
+    "serve": (
+        "dovetail.cli.program.serve",
+        "dovetail.cli.program.serving",
+        "dovetail.backends.local.backend",
+        "alembic.command",
+        "uvicorn.protocols.websockets.auto",
+    ),
     "kubernetes": ("dovetail.cli.kubernetes.scheduler", "dovetail.cli.kubernetes.extender"),
 }
 _MOST_BYTES = 1_000_000

@@ -1,8 +1,8 @@
 """`python -m tests.soak --minutes 60 --seed 7 --only simulation`: long random runs, with a report of what they found.
 
 The parts share the time evenly: the property tests, the random tests among the unit tests, the simulated clusters with
-random faults, servers that are killed again and again, the whole contract of Docker over SSH, the random comparisons
-with kube-scheduler, and the Kubernetes scheduler under churn on a real server.
+random faults, the whole contract of Docker over SSH, the random comparisons with kube-scheduler, servers under load that
+are killed, stopped and given a full disk again and again, and the Kubernetes scheduler under churn on a real server.
 Without `--seed` the soak draws one and prints it. It ends with a table and writes build/soak.json. The exit status is 1
 if anything was found, and 2 if nothing could be run.
 """
@@ -20,6 +20,7 @@ from random import SystemRandom
 from tests.servers.kubernetes.programs import command_of
 from tests.servers.kubernetes.server import kube_server
 from tests.soak.findings import Finding, Part, SoakReport
+from tests.soak.kills import run_kills
 from tests.soak.kubernetes_churn import Plan, soak
 from tests.soak.rounds import SELECTIONS, run_rounds
 
@@ -47,7 +48,11 @@ def churn(seconds: float, seed: int, say: Callable[[str], None]) -> Part:
     return part
 
 
-PARTS: dict[str, Run] = {name: partial(run_rounds, name) for name in SELECTIONS} | {"kubernetes-churn": churn}
+PARTS: dict[str, Run] = {
+    **{name: partial(run_rounds, name) for name in SELECTIONS},
+    "kills": run_kills,
+    "kubernetes-churn": churn,
+}
 
 
 def main() -> int:

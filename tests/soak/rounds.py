@@ -29,13 +29,13 @@ SELECTIONS: Mapping[str, Sequence[str]] = {
     "properties": ["tests/property"],
     "units": ["tests/unit", "-m", "hypothesis"],
     "simulation": ["tests/simulation"],
-    "kills": ["tests/e2e/test_kill_nine.py", "tests/e2e/test_kubernetes_pods_survive_kill.py"],
     "docker-over-ssh": ["tests/contract/backends/docker/test_docker_over_ssh.py"],
     "kubernetes-random": [
         f"{_CONTRACT}/test_agrees_with_kube_scheduler.py",
         f"{_CONTRACT}/test_preempts_like_kube_scheduler.py",
         f"{_CONTRACT}/test_kill_storm.py",
         f"{_CONTRACT}/test_kill_devices.py",
+        "tests/e2e/test_kubernetes_pods_survive_kill.py",
     ],
 }
 

@@ -55,6 +55,7 @@ NOTICE_S = 2.0  # how soon a stop is noticed if its signal was lost
 RECORD_S = 10.0  # how often the size of the output is written down, if it has changed
 MEASURE_S = 2.0  # how often the size of the working folder is measured, at most
 MEASURE_SHARE = 0.05  # of the time is spent on that, at most
+FULL_DISK_S = 60  # how long to wait for space
 DEEPEST = 200  # folders in folders; one that is deeper cannot be measured
 _STOPPING = (15, 2, 1)  # SIGTERM, SIGINT, SIGHUP
 _WAKING = (*_STOPPING, 17)  # and SIGCHLD
@@ -109,6 +110,27 @@ def publish(run: str, name: str, content: bytes, durable: bool) -> bool:
         finally:
             os.close(folder)
     return True
+
+
+def publish_patiently(run: str, name: str, content: bytes, durable: bool = True) -> bool:
+    """The same on a disk that may be full for a while. Without its claim an attempt is lost, and without its result its
+    exit status. Raises OSError in the end, and at once if the folder was removed."""
+    for waited in range(FULL_DISK_S + 1):
+        try:
+            return publish(run, name, content, durable)
+        except OSError as error:
+            if waited == FULL_DISK_S or error.errno == errno.ENOENT:
+                raise
+            complain(f"cannot write {name}: {error}")
+            time.sleep(1)
+    return False
+
+
+def complain(words: str) -> None:
+    try:
+        os.write(2, f"{words}\n".encode("utf-8", "surrogateescape"))
+    except OSError:  # its log lies on the same disk
+        pass
 
 
 def boot_id() -> str:
@@ -502,7 +524,7 @@ def _carry_out(run: str, order: Fields) -> tuple[Outcome, dict[str, object]]:
         os.close(file)
     output.handed_over()
     init = {} if namespace is None else {"init": identity(namespace.init)}
-    publish(run, RUNNING, to_json(identity(pid) | init).encode(), durable=False)
+    publish_patiently(run, RUNNING, to_json(identity(pid) | init).encode(), durable=False)
     os.write(gate[1], b"g")
     os.close(gate[1])
     failed = os.read(fault[0], 4096).decode(errors="replace")  # empty when the command took over: exec closed it
@@ -584,19 +606,14 @@ def main(run: str) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _WAKING)
     with open(f"{run}/{ORDER}", "rb") as file:
         order = unpack(file.read())
-    if not publish(run, CLAIM, to_json(identity(os.getpid())).encode(), durable=True):
+    if not publish_patiently(run, CLAIM, to_json(identity(os.getpid())).encode()):
         return
     (code, reason), usage = _carry_out(run, order)
     result = to_json({"exit_code": code, "reason": reason, "finished_at": time.time(), "usage": usage}).encode()
-    for _ in range(60):  # a full disk may have space again soon; without a result the exit status is lost
-        try:
-            publish(run, RESULT, result, durable=True)
-            break
-        except FileNotFoundError:  # the folder was removed: there is nobody to tell
-            break
-        except OSError as error:
-            sys.stderr.write(f"cannot write {RESULT}: {error}\n")
-            time.sleep(1)
+    try:
+        publish_patiently(run, RESULT, result)
+    except OSError as error:
+        complain(f"cannot write {RESULT}: {error}")
     ring(run)
     remove_cgroups(order.get("cgroup", []))
 

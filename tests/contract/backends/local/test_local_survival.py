@@ -6,6 +6,7 @@ import posix
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.contract.backends.killed_control_plane import assert_each_ran_once, l
 from tests.contract.backends.local import control_plane
 from tests.contract.backends.local.rig import local_subject, shell, wait_until
 from tests.processes import process_lives
+from tests.servers.small_disk import SmallDisk
 
 from dovetail.backends.local import supervisor
 from dovetail.backends.local.enforcement import Enforcement
@@ -172,6 +174,32 @@ def test_a_server_killed_while_it_compiles_the_supervisor_leaves_nothing_in_the_
     assert [in_another_process(interrupted=yes) for yes in (True, True, True, False)] == [9, 9, 9, 0]
     assert Launcher(tmp_path).program.exists()
     assert not list(tmp_path.rglob("*.pyc.*"))
+
+
+@pytest.mark.parametrize("name", [supervisor.CLAIM, supervisor.RUNNING, supervisor.RESULT])
+def test_a_supervisor_waits_for_space_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It cannot even complain: its log is on the same disk."""
+    disk = SmallDisk(tmp_path / "disk")
+    if disk.why_none:
+        pytest.skip(f"no small disk: {disk.why_none}")
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        disk.empty()
+
+    errors, nowhere = os.dup(2), os.open("/dev/full", os.O_WRONLY)
+    monkeypatch.setattr(time, "sleep", pause)
+    try:
+        disk.fill()
+        os.dup2(nowhere, 2)
+        assert supervisor.publish_patiently(str(disk.path), name, b"{}")
+    finally:
+        os.dup2(errors, 2)
+        disk.remove()
+    assert len(pauses) == 1
 
 
 def test_a_gated_child_gives_up_when_its_supervisor_dies_first(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""What commands write down about themselves: a line when they begin, one at each beat, and one when they end.
+
+All commands of a run append to one file outside of the server's data. Each line is one write, so the order of the lines
+is the order in which things happened, whatever a killed server says about it.
+"""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+BEAT_S = 0.1
+SCRIPT = """
+exec 3>>"$0"
+note() { read -r at rest < /proc/uptime; echo "$1 $DOVETAIL_TASK $DOVETAIL_ATTEMPT $at" >&3; }
+note begin
+beat=0
+while [ $beat -lt $1 ]; do sleep 0.1; note beat; beat=$((beat + 1)); done
+[ $DOVETAIL_ATTEMPT -gt $2 ] || exit 3
+note end
+"""
+
+
+class CommandLine(NamedTuple):
+    """`what`: begin, beat or end. `at`: seconds since the epoch, up to 10 ms too early."""
+
+    what: str
+    task: str
+    attempt: int
+    at: float
+
+    @property
+    def key(self) -> str:
+        return f"{self.task}.{self.attempt}"
+
+    @property
+    def workload(self) -> int:
+        return int(self.task.partition(".")[0])
+
+
+def command(file: Path, beats: int, failures: int = 0) -> list[str]:
+    """Runs for so many beats. `failures`: so many attempts fail before one succeeds."""
+    return ["/bin/sh", "-c", SCRIPT, str(file), str(beats), str(failures)]
+
+
+def read_commands(file: Path) -> list[CommandLine]:
+    booted_at = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    words = (line.split() for line in file.read_text().splitlines())
+    return [CommandLine(what, task, int(attempt), booted_at + float(at)) for what, task, attempt, at in words]
