@@ -14,8 +14,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.servers.small_disk import SmallDisk
 from tests.e2e.server_process import ServerProcess
+from tests.servers.small_disk import SmallDisk
 
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.backends.local.supervisor import CLAIM, RESULT

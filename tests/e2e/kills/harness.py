@@ -17,10 +17,10 @@ from tests.e2e.kills.audit import Evidence, audit
 from tests.e2e.kills.command_record import read_commands
 from tests.e2e.kills.faults import DISK_FAULTS, FAULTS, Fault, Scene, kill
 from tests.e2e.kills.load import Load
-from tests.servers.small_disk import SmallDisk
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
 from tests.servers.leftovers import remove_folder
+from tests.servers.small_disk import SmallDisk
 
 from dovetail.backends.local.supervisor import DOORBELL, INPUT
 from dovetail.client import Client

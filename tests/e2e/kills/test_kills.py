@@ -11,7 +11,6 @@ from tests.e2e.kills.harness import KillRun
 from tests.e2e.server_process import ServerProcess
 
 from dovetail.client import Client
-from dovetail.store.migrating import NEWEST_REVISION
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 

@@ -130,7 +130,7 @@ def complain(words: str) -> None:
     try:
         os.write(2, f"{words}\n".encode("utf-8", "surrogateescape"))
     except OSError:  # its log lies on the same disk
-        pass
+        return
 
 
 def boot_id() -> str:
