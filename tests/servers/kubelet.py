@@ -40,7 +40,7 @@ from tests.servers.kubernetes.server import KubeServer
 from dovetail.backends.contract import TerminalSize
 from dovetail.backends.kubernetes.amounts import amounts_of, taken_by
 from dovetail.backends.local.execution import execute_in
-from dovetail.backends.local.supervisor import ORDER, pack
+from dovetail.backends.local.supervisor.run_files import ORDER, pack
 from dovetail.control.services.command_input import InputPipe
 from dovetail.kubernetes_client.access import read_kubeconfig
 from dovetail.kubernetes_client.api import STRATEGIC_PATCH, Api

@@ -2,7 +2,8 @@
 
 The parts share the time evenly: the property tests, the random tests among the unit tests, the simulated clusters with
 random faults, the whole contract of Docker over SSH, the random comparisons with kube-scheduler, servers under load
-that are killed, stopped and given a full disk again and again, and the Kubernetes scheduler under churn on a real server.
+that are killed, paused and given a full disk again and again, and the Kubernetes scheduler under churn on a real
+server.
 Without `--seed` the soak draws one and prints it. It ends with a table and writes build/soak.json. The exit status is 1
 if anything was found, and 2 if nothing could be run.
 """

@@ -1,7 +1,7 @@
 """Servers under load that are struck by faults again and again (`tests/e2e/kills`), for as long as the soak says.
 
-Two rounds run at a time. Each has so many faults on one server and one database, and ends with an audit. The next one starts anew. What a
-round leaves in which something was wrong is kept in build/kills-SEED.
+Two rounds run at a time. Each has so many faults on one server and one database, and ends with an audit. If something
+was wrong, everything that the round left is kept in build/kills-SEED.
 """
 
 import itertools

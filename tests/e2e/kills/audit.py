@@ -15,6 +15,12 @@ from tests.e2e.kills.command_record import CommandLine
 CLOCK_S = 0.02
 """Times of commands are up to 10 ms too early; so much may two clocks differ."""
 _ENDED = ("succeeded", "failed", "cancelled")
+_STATES = {
+    Outcome.SUCCEEDS: "succeeded",
+    Outcome.OVERRUNS: "failed",
+    Outcome.CANCELLED: "cancelled",
+    Outcome.NEVER_FITS: "failed",
+}
 
 
 @dataclass(frozen=True)
@@ -103,25 +109,24 @@ def everything_ends(found: Evidence) -> Iterator[str]:
 def everything_ends_as_it_should(found: Evidence) -> Iterator[str]:
     for workload, row in found.workloads.items():
         sent, state = found.client.sent.get(row["name"]), row["state"]
-        if sent is None or state == "cancelled" or found.struck_workload(workload):
+        if sent is None or workload in found.client.cancel_sent or found.struck_workload(workload):
             continue
-        wanted = "succeeded" if sent.outcome is Outcome.SUCCEEDS else "failed"
+        wanted = _STATES[sent.outcome]
         if state in _ENDED and state != wanted:
             why = "; ".join({task["message"] for task in found.tasks[workload] if task["state"] == state})
             yield f"{row['name']} ({workload}) should have {wanted}, and {state}: {why or row['message']}"
 
 
-def only_who_was_cancelled_is_cancelled(found: Evidence) -> Iterator[str]:
-    """The client may not have heard that its cancel arrived, but it knows whom it never wanted to cancel."""
+def what_is_cancelled_ends_as_cancelled(found: Evidence) -> Iterator[str]:
+    """Unless it ended by itself before. A client that got no answer does not know whether its cancel arrived."""
     for workload, row in found.workloads.items():
-        if row["state"] == "cancelled" and workload not in found.client.cancel_sent:
+        sent, state = found.client.sent.get(row["name"]), row["state"]
+        if state == "cancelled" and workload not in found.client.cancel_sent:
             yield f"{row['name']} ({workload}) is cancelled, and nobody asked for that"
-    for workload in found.client.cancelled_at:
-        if workload not in found.workloads:
+        elif sent is None or workload not in found.client.cancelled_at or found.struck_workload(workload):
             continue
-        state, sent = found.workloads[workload]["state"], found.client.sent[found.client.acknowledged[workload]]
-        if state == "failed" and sent.outcome is Outcome.SUCCEEDS and not found.struck_workload(workload):
-            yield f"{sent.name} ({workload}) was cancelled, and failed"
+        elif state in _ENDED and state not in ("cancelled", _STATES[sent.outcome]):
+            yield f"{sent.name} ({workload}) was cancelled, and {state}"
 
 
 def what_cannot_end_by_itself_never_does(found: Evidence) -> Iterator[str]:
@@ -131,8 +136,8 @@ def what_cannot_end_by_itself_never_does(found: Evidence) -> Iterator[str]:
             continue
         if sent.outcome is Outcome.NEVER_FITS:
             yield f"{sent.name} fits nowhere, and attempt {line.key} wrote {line.what!r}"
-        if sent.outcome is Outcome.OVERRUNS and line.what == "end":
-            yield f"{sent.name} has a time limit, and attempt {line.key} ran to its end"
+        if sent.outcome in (Outcome.OVERRUNS, Outcome.CANCELLED) and line.what == "end":
+            yield f"{sent.name} should have been stopped, and attempt {line.key} ran to its end"
 
 
 def cancelled_work_does_not_start(found: Evidence) -> Iterator[str]:
@@ -170,7 +175,7 @@ RULES: Sequence[Rule] = (
     what_succeeded_ran_to_its_end,
     everything_ends,
     everything_ends_as_it_should,
-    only_who_was_cancelled_is_cancelled,
+    what_is_cancelled_ends_as_cancelled,
     what_cannot_end_by_itself_never_does,
     cancelled_work_does_not_start,
     what_ended_stays_ended,

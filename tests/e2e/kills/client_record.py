@@ -10,6 +10,7 @@ class Outcome(StrEnum):
 
     SUCCEEDS = "succeeds"
     OVERRUNS = "overruns"  # it is stopped at its time limit
+    CANCELLED = "cancelled"  # the client cancels it; it would run for a minute
     NEVER_FITS = "never fits"  # it gives up waiting for a node
 
 

@@ -18,7 +18,7 @@ from tests.e2e.server_process import ServerProcess
 from tests.servers.small_disk import SmallDisk
 
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
-from dovetail.backends.local.supervisor import CLAIM, RESULT
+from dovetail.backends.local.supervisor.run_files import CLAIM, RESULT
 from dovetail.store.migrating import NEWEST_REVISION
 
 LONGEST_PAUSE_S = 0.8

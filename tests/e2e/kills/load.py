@@ -84,7 +84,7 @@ class Load(threading.Thread):
         return self._workload("quick", Outcome.SUCCEEDS, self._chance.choice((0, 0, 1, 3, 8)))
 
     def _long(self) -> Spec:
-        return self._workload("long", Outcome.SUCCEEDS, 20)
+        return self._workload("long", Outcome.CANCELLED, 600)
 
     def _gang(self) -> Spec:
         return self._workload("gang", Outcome.SUCCEEDS, self._chance.choice((1, 4)), replicas=3, gang={"min": 3})

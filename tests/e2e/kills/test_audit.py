@@ -25,7 +25,7 @@ def honest() -> Evidence:
     """Work of every kind: a gang, a retried task, a time limit, a request that fits nowhere, two that were cancelled,
     one of them before it began, and one whose supervisor was killed."""
     names = {1: "gang", 2: "retried", 3: "overrun", 4: "large", 5: "stopped", 6: "dropped", 7: "struck"}
-    outcomes = {"overrun": Outcome.OVERRUNS, "large": Outcome.NEVER_FITS}
+    outcomes = {"overrun": Outcome.OVERRUNS, "large": Outcome.NEVER_FITS, "stopped": Outcome.CANCELLED}
     sent = {name: SentWorkload(name, outcomes.get(name, Outcome.SUCCEEDS)) for name in names.values()}
     client = ClientRecord(
         sent=sent | {"unanswered": SentWorkload("unanswered", Outcome.SUCCEEDS)},
@@ -144,10 +144,12 @@ FORGERIES: list[tuple[str, Forgery, str]] = [
     ("everything_ends_as_it_should", with_state(1, "failed", "lost: no trace"), "failed: lost: no trace"),
     ("everything_ends_as_it_should", with_state(3, "succeeded"), "should have failed"),
     ("everything_ends_as_it_should", struck_by_nobody, "supervisor was killed"),
-    ("only_who_was_cancelled_is_cancelled", with_state(1, "cancelled"), "nobody asked for that"),
-    ("only_who_was_cancelled_is_cancelled", with_state(5, "failed"), "was cancelled, and failed"),
+    ("what_is_cancelled_ends_as_cancelled", with_state(1, "cancelled"), "nobody asked for that"),
+    ("what_is_cancelled_ends_as_cancelled", with_state(5, "succeeded"), "was cancelled, and succeeded"),
+    ("what_is_cancelled_ends_as_cancelled", with_state(6, "failed"), "was cancelled, and failed"),
     ("what_cannot_end_by_itself_never_does", with_lines(line("begin", "4.0.1", 16.0)), "fits nowhere"),
-    ("what_cannot_end_by_itself_never_does", with_lines(line("end", "3.0.1", 17.0)), "has a time limit"),
+    ("what_cannot_end_by_itself_never_does", with_lines(line("end", "3.0.1", 17.0)), "should have been stopped"),
+    ("what_cannot_end_by_itself_never_does", with_lines(line("end", "5.0.1", 31.0)), "should have been stopped"),
     ("cancelled_work_does_not_start", placed_after_cancel, "0.001 s after the cancel was acknowledged"),
     ("cancelled_work_does_not_start", placed_unknown, "does not know when it was placed"),
     ("what_ended_stays_ended", with_lines(line("beat", "2.0.2", 20.1)), "after workload succeeded"),

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from dovetail.backends.contract import LogChunk
-from dovetail.backends.local import supervisor
-from dovetail.backends.local.output_file import OutputFile
+from dovetail.backends.local.supervisor.output_file import OutputFile
+from dovetail.backends.local.supervisor.run_files import OUTPUT, OUTPUT_TIMES
+from dovetail.backends.local.supervisor.watch import record_size
 from dovetail.backends.log_streams import offset_at, read_output, tail_offset
 from dovetail.control.services import task_output
 from dovetail.control.services.task_output import tail_by_reading
@@ -62,14 +63,14 @@ def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:
 
 
 def test_the_supervisor_writes_down_how_long_the_output_was_when(tmp_path: Path) -> None:
-    run, output = str(tmp_path), tmp_path / supervisor.OUTPUT
-    times = tmp_path / supervisor.OUTPUT_TIMES
+    run, output = str(tmp_path), tmp_path / OUTPUT
+    times = tmp_path / OUTPUT_TIMES
     output.write_bytes(b"one\n")
-    size = supervisor._record_size(run, 0)
-    assert supervisor._record_size(run, size) == 4, "nothing new, nothing to write down"
+    size = record_size(run, 0)
+    assert record_size(run, size) == 4, "nothing new, nothing to write down"
     first = float(times.read_text().split()[0])
     output.write_bytes(b"one\ntwo\n")
-    assert supervisor._record_size(run, size) == 8
+    assert record_size(run, size) == 8
     assert len(times.read_text().splitlines()) == 2
     times.write_text(f"{first} 4\n{first + 10} 8\n")
     assert [offset_at(times, first + later) for later in (-1, 0, 9, 10, 99)] == [0, 4, 4, 8, 8]

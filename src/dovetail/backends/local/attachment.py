@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dovetail.backends.contract import CommandInput, Refusal
 from dovetail.backends.local.run_folder import LocalRunFolder
-from dovetail.backends.local.supervisor import INPUT, OUTPUT
+from dovetail.backends.local.supervisor.run_files import INPUT, OUTPUT
 
 BLOCK_BYTES = 64 * 1024
 LOOK_S = 0.05  # how often it is looked whether more was written, or can be

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dovetail.backends.contract import CommandInput, TerminalSize
-from dovetail.backends.local import supervisor
 from dovetail.backends.local.pseudo_terminal import END_OF_INPUT, PseudoTerminal
+from dovetail.backends.local.supervisor import main as supervisor
 
 BLOCK_BYTES = 64 * 1024
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dovetail.backends.contract import UnusableSetting
-from dovetail.backends.local.containment import CGROUPS
 from dovetail.backends.local.settings import LocalSettings
+from dovetail.backends.local.supervisor.containment import CGROUPS
 
 Pairs = list[tuple[str, str]]
 

@@ -12,30 +12,29 @@ import sys
 import time
 from pathlib import Path
 
-from dovetail.backends.local import containment, output_file, probe, process_tree, supervisor
+from dovetail.backends.local import supervisor
 from dovetail.backends.local.run_folder import SUPERVISOR_LOG, LocalRunFolder, RunPhase
 
-_MODULES = (containment, output_file, probe, process_tree, supervisor)
-_PACKAGES = ("dovetail", "dovetail/backends", "dovetail/backends/local")
+_PACKAGES = ("dovetail", "dovetail/backends", "dovetail/backends/local", "dovetail/backends/local/supervisor")
+_MODULES = Path(str(supervisor.__file__)).parent
 
 
 class Launcher:
     def __init__(self, folder: Path) -> None:
         self._root = folder / ".supervisor"
-        self.program = self._root / _PACKAGES[-1] / "supervisor.pyc"
+        self.program = self._root / _PACKAGES[-1] / "main.pyc"
         self._children: set[int] = set()  # their pids are not reused until they are reaped
 
     def compile(self) -> None:
-        """The supervisor and its neighbours, in packages of the same names that hold nothing else."""
+        """The package of the supervisor, in packages of the same names that hold nothing else."""
         for draft in self._root.rglob("*.pyc.*"):  # of a server that was killed meanwhile
             draft.unlink()
         for package in _PACKAGES:
             folder = self._root / package
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _compile(os.devnull, folder / "__init__.pyc")
-        for module in _MODULES:
-            source = str(module.__file__)
-            _compile(source, self.program.with_name(f"{Path(source).stem}.pyc"))
+        for source in _MODULES.glob("[!_]*.py"):
+            _compile(str(source), self.program.with_name(f"{source.stem}.pyc"))
 
     def check(self) -> None:
         """Raises OSError if no supervisor can be started now. Makes the program again if it was removed."""

@@ -16,7 +16,7 @@ from dovetail.backends.commands_only import refuse_all_but_commands
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.local.enforcement import Enforcement
 from dovetail.backends.local.isolation import NOT_ISOLATED, Isolation, TaskUser
-from dovetail.backends.local.supervisor import WORK, pack
+from dovetail.backends.local.supervisor.run_files import WORK, pack
 from dovetail.model.device import Device
 from dovetail.model.text.quantity import format_bytes, format_duration
 from dovetail.model.workloads.selection import MAX_LABEL, Labels

@@ -13,9 +13,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from dovetail.backends.local import supervisor
-from dovetail.backends.local.process_tree import ProcessTree, read_text, remove_cgroups
-from dovetail.backends.local.supervisor import CLAIM, FORCE, ORDER, RESULT, RUNNING, STOP
+from dovetail.backends.local.supervisor.process_identity import boot_id, started_ticks
+from dovetail.backends.local.supervisor.process_tree import ProcessTree, remove_cgroups
+from dovetail.backends.local.supervisor.run_files import (
+    CLAIM,
+    FORCE,
+    ORDER,
+    RESULT,
+    RUNNING,
+    STOP,
+    publish,
+    read_order,
+    read_text,
+)
 from dovetail.backends.run_folder import RunFolder
 
 SUPERVISOR_LOG = "supervisor.log"
@@ -81,13 +91,13 @@ class LocalRunFolder(RunFolder):
         """Write the order, unless it exists."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (self.path / ORDER).exists():
-            supervisor.publish(str(self.path), ORDER, content, durable=False)
+            publish(str(self.path), ORDER, content, durable=False)
 
     def refuse(self, reason: str) -> bool:
         """Prevent this attempt from ever starting. False: a supervisor or an earlier refusal has claimed it."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         content = json.dumps({"refused": reason}).encode()
-        return supervisor.publish(str(self.path), CLAIM, content, durable=True)
+        return publish(str(self.path), CLAIM, content, durable=True)
 
     def stop(self, reason: str, *, force: bool = False) -> None:
         """Prevent its start, or end it. `force`: without grace, also if it was asked to end before."""
@@ -98,8 +108,8 @@ class LocalRunFolder(RunFolder):
         if self.look().phase not in (RunPhase.CLAIMED, RunPhase.RUNNING):
             return
         if force:
-            supervisor.publish(str(self.path), FORCE, b"", durable=False)
-        supervisor.publish(str(self.path), STOP, reason.encode("utf-8", "replace"), durable=False)
+            publish(str(self.path), FORCE, b"", durable=False)
+        publish(str(self.path), STOP, reason.encode("utf-8", "replace"), durable=False)
         assert self._claim is not None
         with contextlib.suppress(ProcessLookupError):
             handle = os.pidfd_open(self._claim["pid"])  # before checking its identity: pids are reused
@@ -114,17 +124,17 @@ class LocalRunFolder(RunFolder):
         look = self.look()
         if look.phase is not RunPhase.LOST:
             return look
-        here = self._claim is not None and self._claim.get("boot_id") == supervisor.boot_id()
+        here = self._claim is not None and self._claim.get("boot_id") == boot_id()
         if not self.path.exists():
             return RunStatus(RunPhase.FINISHED, None, "lost: its run folder was removed while it ran")
         if here:
             self._end_init()
-            cgroups = supervisor.unpack((self.path / ORDER).read_bytes()).get("cgroup", [])
+            cgroups = read_order(str(self.path)).get("cgroup", [])
             ProcessTree(self._own_group(), cgroups).sweep_up()
             remove_cgroups(cgroups)
         content = json.dumps({"exit_code": None, "reason": look.reason}).encode()
         with contextlib.suppress(OSError):  # a full disk: the next look finds and reports the same
-            supervisor.publish(str(self.path), RESULT, content, durable=True)
+            publish(str(self.path), RESULT, content, durable=True)
         return RunStatus(RunPhase.FINISHED, None, look.reason)
 
     def supervisor_log(self) -> str:
@@ -138,7 +148,7 @@ class LocalRunFolder(RunFolder):
 
     def _why_lost(self) -> str:
         assert self._claim is not None
-        if self._claim.get("boot_id") != supervisor.boot_id():
+        if self._claim.get("boot_id") != boot_id():
             return "lost: the machine restarted before it ended"
         if self._running is None and not self.was_started():
             said = self.supervisor_log()
@@ -157,7 +167,7 @@ class LocalRunFolder(RunFolder):
         running = self._read(RUNNING)
         if running is None or running["pid"] <= 1:
             return None
-        ticks = supervisor.started_ticks(running["pid"])
+        ticks = started_ticks(running["pid"])
         return int(running["pid"]) if ticks in (None, running["started_ticks"]) else None
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -172,7 +182,7 @@ class LocalRunFolder(RunFolder):
 
 
 def _lives(process: dict[str, Any]) -> bool:
-    if process.get("boot_id") != supervisor.boot_id():
+    if process.get("boot_id") != boot_id():
         return False
-    ticks = supervisor.started_ticks(process["pid"])
+    ticks = started_ticks(process["pid"])
     return ticks is not None and ticks == process["started_ticks"]

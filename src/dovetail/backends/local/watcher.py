@@ -17,7 +17,7 @@ from dovetail.backends.contract import Report
 from dovetail.backends.local.failures import FAILURES
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase, RunStatus
-from dovetail.backends.local.supervisor import DOORBELL
+from dovetail.backends.local.supervisor.run_files import DOORBELL
 from dovetail.model.event import TaskFinished, TaskStarted
 
 LOOK_INTERVAL_S = 1.0

@@ -14,7 +14,7 @@ from tests.processes import process_lives
 
 from dovetail.backends.local.backend import LocalBackend
 from dovetail.backends.local.settings import LocalSettings
-from dovetail.backends.local.supervisor import CLAIM, DOORBELL
+from dovetail.backends.local.supervisor.run_files import CLAIM, DOORBELL
 from dovetail.model.workloads.workload import Workload
 
 

@@ -17,11 +17,14 @@ from tests.contract.backends.local.rig import local_subject, shell, wait_until
 from tests.processes import process_lives
 from tests.servers.small_disk import SmallDisk
 
-from dovetail.backends.local import supervisor
 from dovetail.backends.local.enforcement import Enforcement
 from dovetail.backends.local.launch import Launcher
 from dovetail.backends.local.order import Surroundings, write_order
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
+from dovetail.backends.local.supervisor import main as supervisor
+from dovetail.backends.local.supervisor.command import become
+from dovetail.backends.local.supervisor.process_identity import boot_id, identity
+from dovetail.backends.local.supervisor.run_files import CLAIM, RESULT, RUNNING, publish, publish_patiently
 from dovetail.model.event import Event, TaskFinished, TaskStarted
 
 
@@ -102,8 +105,8 @@ def test_a_supervisor_that_died_between_claim_and_start_is_a_lost_attempt_and_ne
     async def scene() -> None:
         async with started(subject) as rig:
             run = ordered(rig, tmp_path)
-            dead = {"pid": os.getpid(), "started_ticks": 1, "boot_id": supervisor.boot_id()}  # a pid that changed hands
-            supervisor.publish(str(run.path), supervisor.CLAIM, json.dumps(dead).encode(), durable=False)
+            dead = {"pid": os.getpid(), "started_ticks": 1, "boot_id": boot_id()}  # a pid that changed hands
+            publish(str(run.path), CLAIM, json.dumps(dead).encode(), durable=False)
             await rig.backend.bind(rig.work(1))
             finished = await rig.reports.until(TaskFinished, run.key)
             assert finished.exit_code is None
@@ -118,8 +121,8 @@ def test_an_attempt_from_before_a_reboot_is_lost(subject: Subject, tmp_path: Pat
     async def scene() -> None:
         async with started(subject) as rig:
             run = ordered(rig, tmp_path)
-            claim = supervisor.identity(os.getpid()) | {"boot_id": "another"}
-            supervisor.publish(str(run.path), supervisor.CLAIM, json.dumps(claim).encode(), durable=False)
+            claim = identity(os.getpid()) | {"boot_id": "another"}
+            publish(str(run.path), CLAIM, json.dumps(claim).encode(), durable=False)
             await rig.backend.reconcile([rig.work(1)])
             finished = await rig.reports.until(TaskFinished, run.key)
             assert (finished.exit_code, finished.reason) == (None, "lost: the machine restarted before it ended")
@@ -134,8 +137,8 @@ def test_when_a_supervisor_is_killed_its_command_is_ended_and_reported_lost(subj
             await rig.backend.bind(work)
             await rig.reports.until(TaskStarted, work.key)
             run = tmp_path / "runs" / work.key
-            command = json.loads((run / supervisor.RUNNING).read_text())["pid"]
-            os.kill(json.loads((run / supervisor.CLAIM).read_text())["pid"], signal.SIGKILL)
+            command = json.loads((run / RUNNING).read_text())["pid"]
+            os.kill(json.loads((run / CLAIM).read_text())["pid"], signal.SIGKILL)
             finished = await rig.reports.until(TaskFinished, work.key)
             assert finished.exit_code is None
             assert "supervisor was killed" in finished.reason
@@ -176,7 +179,7 @@ def test_a_server_killed_while_it_compiles_the_supervisor_leaves_nothing_in_the_
     assert not list(tmp_path.rglob("*.pyc.*"))
 
 
-@pytest.mark.parametrize("name", [supervisor.CLAIM, supervisor.RUNNING, supervisor.RESULT])
+@pytest.mark.parametrize("name", [CLAIM, RUNNING, RESULT])
 def test_a_supervisor_waits_for_space_on_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -195,7 +198,7 @@ def test_a_supervisor_waits_for_space_on_a_full_disk(
     try:
         disk.fill()
         os.dup2(nowhere, 2)
-        assert supervisor.publish_patiently(str(disk.path), name, b"{}")
+        assert publish_patiently(str(disk.path), name, b"{}")
     finally:
         os.dup2(errors, 2)
         disk.remove()
@@ -210,7 +213,7 @@ def test_a_gated_child_gives_up_when_its_supervisor_dies_first(tmp_path: Path) -
         os.close(gate[1])
         order = {"arg": ["/bin/sh", "-c", f"touch {marker}"], "workdir": ["/"]}
         null = os.open(os.devnull, os.O_RDWR)
-        supervisor._become(order, gate[0], fault[1], null, null)
+        become(order, gate[0], fault[1], null, null)
     os.close(gate[1])  # as the kernel does for a supervisor that was killed
     os.waitpid(pid, 0)
     assert not marker.exists()

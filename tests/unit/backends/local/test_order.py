@@ -8,7 +8,7 @@ import pytest
 from dovetail.backends.contract import Assignment
 from dovetail.backends.local.enforcement import Enforcement
 from dovetail.backends.local.order import Surroundings, write_order
-from dovetail.backends.local.supervisor import unpack
+from dovetail.backends.local.supervisor.run_files import unpack
 from dovetail.model.device import Device
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload

@@ -11,7 +11,7 @@ and one of mounts, with an init of its own:
 `drop_privileges` then makes the calling process the user of the order, and keeps it from gaining rights: setuid
 programs do nothing more. Guarantees: a step that fails raises OSError, and the command is not started.
 
-In the plain style of `supervisor.py`, for the same reason. libc is called through the C part of ctypes: loading ctypes
+In the plain style of this package, for the same reason. libc is called through the C part of ctypes: loading ctypes
 itself takes a third of the time that Python takes to start.
 """
 
@@ -22,7 +22,8 @@ import _signal as signal  # type: ignore[import-not-found]
 import os
 import time
 
-Fields = dict[str, list[str]]
+from dovetail.backends.local.supervisor.run_files import Fields
+
 CGROUPS = "/sys/fs/cgroup"
 
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS = 0x0002_0000, 0x1000_0000, 0x2000_0000

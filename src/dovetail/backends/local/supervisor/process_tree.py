@@ -7,7 +7,7 @@ How they are found, the surest way first:
 - neither: everything below the supervisor, which adopts orphans, so that a process that forks twice or begins a session
   of its own is found too. Only for a supervisor that lives; else what is left of the process group.
 
-In the plain style of `supervisor.py`, for the same reason.
+In the plain style of this package, for the same reason.
 """
 
 # ruff: noqa: PTH106, PTH115, PTH123, PTH208, SIM105
@@ -15,24 +15,12 @@ In the plain style of `supervisor.py`, for the same reason.
 import os
 import time
 
-from dovetail.backends.local.containment import Namespace
+from dovetail.backends.local.supervisor.containment import Namespace
+from dovetail.backends.local.supervisor.process_identity import stat_of
+from dovetail.backends.local.supervisor.run_files import read_text
 
 SWEEP_UP_S = 5.0  # how long killed processes may take to go before the result is written anyway
 _KILL, _STOP = 9, 19
-
-
-def read_text(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return None
-
-
-def stat_of(pid: int | str) -> list[str]:
-    """The fields after the name in /proc/<pid>/stat; none if the process does not live."""
-    fields = (read_text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
-    return fields if fields and fields[0] not in "ZX" else []
 
 
 def cgroup_pids(cgroups: list[str]) -> set[int]:

@@ -7,9 +7,10 @@ import os
 import sys
 
 if __name__ == "__main__":
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)).removesuffix("/dovetail/backends/local"))
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)).removesuffix("/dovetail/backends/local/supervisor"))
 
-from dovetail.backends.local.containment import CGROUPS, Fields, Namespace, drop_privileges
+from dovetail.backends.local.supervisor.containment import CGROUPS, Namespace, drop_privileges
+from dovetail.backends.local.supervisor.run_files import Fields
 
 
 def _try(order: Fields) -> str:

@@ -4,12 +4,12 @@ The newest output is kept. What is older than `most_bytes` gives its space back,
 in the output has the same number for ever, and readers that follow it notice nothing (`backends/log_streams.py` skips
 the hole). On a file system without holes the newest output is dropped instead, and the last line says so.
 
-In the plain style of `supervisor.py`, for the same reason.
+In the plain style of this package, for the same reason.
 """
 
 import os
 
-from dovetail.backends.local.containment import punch_hole
+from dovetail.backends.local.supervisor.containment import punch_hole
 
 BLOCK_BYTES = 65536
 _PAGE = 4096
