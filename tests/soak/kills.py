@@ -8,9 +8,11 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.e2e.kills.harness import KillReport, KillRun
 from tests.servers.leftovers import remove_folder
@@ -26,8 +28,7 @@ _AUDIT_S = 15.0
 def run_kills(seconds: float, seed: int, say: Callable[[str], None]) -> Part:
     part, all_rounds, began = Part("kills", seed), KillReport(seed), time.monotonic()
     faults_until = began + max(0.0, seconds - _AUDIT_S)
-    with tempfile.TemporaryDirectory(prefix="dovetail-kills-state-") as state, ThreadPoolExecutor(AT_ONCE) as pool:
-        os.environ["XDG_STATE_HOME"] = state  # servers note themselves there
+    with _notes_elsewhere(), ThreadPoolExecutor(AT_ONCE) as pool:
         seeds = itertools.count(seed)
         running = {pool.submit(_round, next(seeds), faults_until) for _ in range(AT_ONCE)}
         while running:
@@ -44,6 +45,16 @@ def run_kills(seconds: float, seed: int, say: Callable[[str], None]) -> Part:
     say(f"kills: in all: {all_rounds}")
     part.figures = all_rounds.to_dict()
     return part
+
+
+@contextmanager
+def _notes_elsewhere() -> Iterator[None]:
+    """Servers note themselves where their account looks for them; these do not belong there."""
+    with (
+        tempfile.TemporaryDirectory(prefix="dovetail-kills-state-") as folder,
+        patch.dict(os.environ, XDG_STATE_HOME=folder),
+    ):
+        yield
 
 
 def _round(seed: int, faults_until: float) -> KillReport:

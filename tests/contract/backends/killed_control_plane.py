@@ -9,7 +9,7 @@ import asyncio
 import random
 import subprocess
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.contract.backends.conformance import CollectedReports, Rig, Subject
@@ -18,16 +18,9 @@ from tests.servers.warm_process import WarmProcess
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.model.event import Event, TaskFinished
 
-#: What a life begins with, told which attempts are not known to have finished.
-Begins = Callable[[Rig, list[Assignment]], Awaitable[None]]
-
 
 def _is_stopped(workload: int) -> bool:
     return workload % 7 == 0
-
-
-async def _nothing(_: Rig, __: list[Assignment]) -> None:
-    return
 
 
 async def control(
@@ -36,7 +29,6 @@ async def control(
     subject: Subject,
     *,
     placed: Callable[[Assignment], Assignment] = lambda work: work,
-    begins: Begins = _nothing,
     at_once: int = 1,
 ) -> None:
     finished_file = folder / "finished"
@@ -58,8 +50,6 @@ async def control(
     rig = Rig(subject, backend, reports)
     works = [placed(rig.work(number, 0.2)) for number in range(1, attempts + 1)]
     todo = [work for work in works if work.key not in finished]
-    if known:
-        await begins(rig, todo)
     turns = asyncio.Semaphore(at_once)
 
     async def command(work: Assignment) -> None:

@@ -1,6 +1,6 @@
 """Whatever is done to a server under load loses nothing, runs nothing twice and starts nothing that was cancelled.
 
-A few dozen faults; `make soak ARGS="--only kills"` has more than a thousand in half an hour.
+A few dozen faults; `make soak ARGS="--minutes 30 --only kills"` has more than a thousand.
 """
 
 from pathlib import Path

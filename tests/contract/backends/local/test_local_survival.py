@@ -1,4 +1,7 @@
-"""Whatever is killed, and whenever: a command runs at most once, and somebody says how it ended."""
+"""Whatever is killed, and whenever: a command runs at most once, and somebody says how it ended.
+
+`tests/e2e/kills` kills whole servers at random moments; here are the moments that matter, one by one.
+"""
 
 import json
 import os
@@ -11,8 +14,6 @@ from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import LONG_S, CollectedReports, Rig, Subject, run_async, started
-from tests.contract.backends.killed_control_plane import assert_each_ran_once, live_and_die
-from tests.contract.backends.local import control_plane
 from tests.contract.backends.local.rig import local_subject, shell, wait_until
 from tests.processes import process_lives
 from tests.servers.small_disk import SmallDisk
@@ -48,16 +49,6 @@ def supervise(run: LocalRunFolder) -> subprocess.Popen[bytes]:
 def times_run(subject: Subject, key: str) -> int:
     assert subject.times_run
     return subject.times_run(key)
-
-
-@pytest.mark.slow
-def test_a_control_plane_killed_at_random_moments_runs_every_command_exactly_once(
-    subject: Subject, tmp_path: Path, cgroup_parent: str
-) -> None:
-    attempts = 150
-    command = [sys.executable, "-m", control_plane.__name__, str(tmp_path), str(attempts), cgroup_parent]
-    live_and_die(command, 12, (0.05, 0.5))
-    assert_each_ran_once(tmp_path / "starts", tmp_path, attempts)
 
 
 def test_many_supervisors_for_one_attempt_start_its_command_once(subject: Subject, tmp_path: Path) -> None:
@@ -166,7 +157,7 @@ def test_a_server_killed_while_it_compiles_the_supervisor_leaves_nothing_in_the_
     def in_another_process(interrupted: bool) -> int:
         if (child := os.fork()) == 0:
             if interrupted:
-                posix.replace = lambda *_: os._exit(9)  # type: ignore[assignment]
+                posix.replace = lambda *_: os._exit(9)
             try:
                 Launcher(tmp_path).compile()
                 os._exit(0)
