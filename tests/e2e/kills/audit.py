@@ -125,7 +125,11 @@ def what_is_cancelled_ends_as_cancelled(found: Evidence) -> Iterator[str]:
             yield f"{row['name']} ({workload}) is cancelled, and nobody asked for that"
         elif sent is None or workload not in found.client.cancelled_at or found.struck_workload(workload):
             continue
-        elif state in _ENDED and state not in ("cancelled", _STATES[sent.outcome]):
+        elif state in _ENDED and state not in (
+            "cancelled",
+            _STATES[sent.outcome],
+            "failed" if sent.fails_first else "",
+        ):
             yield f"{sent.name} ({workload}) was cancelled, and {state}"
 
 

@@ -16,9 +16,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SentWorkload:
+    """`fails_first`: its first attempt fails by itself, and it is retried unless it was cancelled meanwhile."""
+
     name: str
     outcome: Outcome
-    replicas: int = 1
+    fails_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-BEAT_S = 0.1
-SCRIPT = """
-exec 3>>"$0"
+SCRIPT = """\
+exec 3>>"$1"
 note() { read -r at rest < /proc/uptime; echo "$1 $DOVETAIL_TASK $DOVETAIL_ATTEMPT $at" >&3; }
 note begin
 beat=0
-while [ $beat -lt $1 ]; do sleep 0.1; note beat; beat=$((beat + 1)); done
-[ $DOVETAIL_ATTEMPT -gt $2 ] || exit 3
+while [ $beat -lt $2 ]; do sleep 0.1; note beat; beat=$((beat + 1)); done
+[ $DOVETAIL_ATTEMPT -gt $3 ] || exit 3
 note end
 """
 
@@ -37,12 +36,17 @@ class CommandLine(NamedTuple):
         return int(self.task.partition(".")[0])
 
 
-def command(file: Path, beats: int, failures: int = 0) -> list[str]:
-    """Runs for so many beats. `failures`: so many attempts fail before one succeeds."""
-    return ["/bin/sh", "-c", SCRIPT, str(file), str(beats), str(failures)]
+class CommandRecord:
+    def __init__(self, folder: Path) -> None:
+        self._script, self._file = folder / "command.sh", folder / "commands"
+        self._script.write_text(SCRIPT)
+        self._file.touch()
 
+    def command(self, beats: int, failures: int = 0) -> list[str]:
+        """Runs for so many beats. `failures`: so many attempts fail before one succeeds."""
+        return ["/bin/sh", str(self._script), str(self._file), str(beats), str(failures)]
 
-def read_commands(file: Path) -> list[CommandLine]:
-    booted_at = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
-    words = (line.split() for line in file.read_text().splitlines())
-    return [CommandLine(what, task, int(attempt), booted_at + float(at)) for what, task, attempt, at in words]
+    def read(self) -> list[CommandLine]:
+        booted_at = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+        words = (line.split() for line in self._file.read_text().splitlines())
+        return [CommandLine(what, task, int(attempt), booted_at + float(at)) for what, task, attempt, at in words]

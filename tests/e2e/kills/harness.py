@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tests.e2e.kills.audit import Evidence, audit
-from tests.e2e.kills.command_record import read_commands
+from tests.e2e.kills.command_record import CommandRecord
 from tests.e2e.kills.faults import DISK_FAULTS, FAULTS, Fault, Scene, kill
 from tests.e2e.kills.load import Load
 from tests.e2e.server_process import ServerProcess
@@ -73,8 +73,7 @@ class KillRun:
 
     def __init__(self, folder: Path, seed: int, pause_s: float, keep: Path | None = None) -> None:
         self._folder, self._keep = folder, keep
-        self._commands = folder / "commands"
-        self._commands.touch()
+        self._commands = CommandRecord(folder)
         disk = SmallDisk(folder / "disk")
         server = ServerProcess(folder, _settings(folder), data=disk.path / "data")
         runs = server.data / "backends" / "local"
@@ -149,7 +148,7 @@ class KillRun:
             for workload in record.cancelled_at.keys() & workloads.keys()
             for row in self._client.attempts(workload)["items"]
         }
-        commands = read_commands(self._commands)
+        commands = self._commands.read()
         report = self.report
         report.wrong += audit(Evidence(commands, record, workloads, tasks, placed_at, frozenset(self._scene.struck)))
         report.acknowledged, report.cancelled = len(record.acknowledged), len(record.cancelled_at)

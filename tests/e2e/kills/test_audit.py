@@ -26,7 +26,10 @@ def honest() -> Evidence:
     one of them before it began, and one whose supervisor was killed."""
     names = {1: "gang", 2: "retried", 3: "overrun", 4: "large", 5: "stopped", 6: "dropped", 7: "struck"}
     outcomes = {"overrun": Outcome.OVERRUNS, "large": Outcome.NEVER_FITS, "stopped": Outcome.CANCELLED}
-    sent = {name: SentWorkload(name, outcomes.get(name, Outcome.SUCCEEDS)) for name in names.values()}
+    sent = {
+        name: SentWorkload(name, outcomes.get(name, Outcome.SUCCEEDS), fails_first=name == "retried")
+        for name in names.values()
+    }
     client = ClientRecord(
         sent=sent | {"unanswered": SentWorkload("unanswered", Outcome.SUCCEEDS)},
         acknowledged=dict(names),
@@ -159,6 +162,14 @@ FORGERIES: list[tuple[str, Forgery, str]] = [
 
 def test_an_honest_record_is_found_to_be_right() -> None:
     assert audit(honest()) == []
+
+
+def test_work_that_failed_by_itself_when_it_was_cancelled_is_right() -> None:
+    found = with_state(2, "failed", "exited with status 3")(honest())
+    found.client.cancel_sent.add(2)
+    found.client.cancelled_at[2] = 13.0
+    found.client.seen_ended[2] = SeenEnd("failed", 20.0)
+    assert audit(replace(found, placed_at={**found.placed_at, "2.0.1": 11.0, "2.0.2": 13.0})) == []
 
 
 @pytest.mark.parametrize(("rule", "forge", "words"), FORGERIES)

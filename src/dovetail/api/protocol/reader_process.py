@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import IO, Any
 
 from dovetail.api.protocol import reading  # noqa: F401 - the first job does not wait for its imports
 from dovetail.api.protocol.readers import ITEMS_AT_ONCE, ReaderEnded, read_frame, send_frame
@@ -29,18 +29,24 @@ def main() -> None:
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up among the answers
     parser.warm_up()
+    try:
+        _serve(jobs, answers)
+    except (ReaderEnded, BrokenPipeError):
+        os._exit(0)  # the server has ended: nobody takes what is left to say
+
+
+def _serve(jobs: IO[bytes], answers: IO[bytes]) -> None:
     send_frame(answers, "ready")
     answers.flush()
-    with suppress(ReaderEnded):
-        while True:
-            budget_s, function, args = pickle.loads(read_frame(jobs))  # noqa: S301 - of the server that started it
-            signal.setitimer(signal.ITIMER_PROF, budget_s)  # the signal ends the process
-            frames = list(_answer(function, args))
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            send_frame(answers, len(frames))
-            for frame in frames:
-                send_frame(answers, frame)
-            answers.flush()
+    while True:
+        budget_s, function, args = pickle.loads(read_frame(jobs))  # noqa: S301 - of the server that started it
+        signal.setitimer(signal.ITIMER_PROF, budget_s)  # the signal ends the process
+        frames = list(_answer(function, args))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        send_frame(answers, len(frames))
+        for frame in frames:
+            send_frame(answers, frame)
+        answers.flush()
 
 
 def _answer(function: Any, args: Any) -> Iterator[tuple[str, Any]]:
