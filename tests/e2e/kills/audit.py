@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.e2e.kills.client_record import ClientRecord, Outcome
+from tests.e2e.kills.client_record import ClientRecord, Outcome, SentWorkload
 from tests.e2e.kills.command_record import CommandLine
 
 CLOCK_S = 0.02
@@ -125,12 +125,12 @@ def what_is_cancelled_ends_as_cancelled(found: Evidence) -> Iterator[str]:
             yield f"{row['name']} ({workload}) is cancelled, and nobody asked for that"
         elif sent is None or workload not in found.client.cancelled_at or found.struck_workload(workload):
             continue
-        elif state in _ENDED and state not in (
-            "cancelled",
-            _STATES[sent.outcome],
-            "failed" if sent.fails_first else "",
-        ):
+        elif state in _ENDED and state not in _right_states_of_cancelled(sent):
             yield f"{sent.name} ({workload}) was cancelled, and {state}"
+
+
+def _right_states_of_cancelled(sent: SentWorkload) -> set[str]:
+    return {"cancelled", _STATES[sent.outcome], *(["failed"] if sent.fails_first else [])}
 
 
 def what_cannot_end_by_itself_never_does(found: Evidence) -> Iterator[str]:
