@@ -47,94 +47,7 @@ from dovetail.backends.local.supervisor.run_files import (
 )
 from dovetail.backends.local.supervisor.watch import WAKING, CommandWatch, Outcome, stop_asked
 
-
-def _open_input(run: str, order: Fields) -> int:
-    """What the command reads: nothing, or a named pipe that stays open until the command ends, because the command
-    itself holds its other end, too."""
-    if "stdin" not in order:
-        return os.open(os.devnull, os.O_RDONLY)
-    os.mkfifo(f"{run}/{INPUT}", 0o600)
-    pipe = os.open(f"{run}/{INPUT}", os.O_RDWR)
-    hand_over(pipe, order)
-    return pipe
-
-
-def _oom_kills(order: Fields) -> int:
-    for path in order.get("oom", []):
-        for line in (read_text(path) or "").splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
-
-
-def _judge(status: int, order: Fields) -> Outcome:
-    code = os.waitstatus_to_exitcode(status)
-    code, reason = (128 - code, f"killed by signal {-code}") if code < 0 else (code, f"exited with status {code}")
-    if code and _oom_kills(order):
-        reason = f"killed: used more than its memory limit of {order['memory'][0]}"
-    return code, reason
-
-
-def _carry_out(run: str, order: Fields) -> tuple[Outcome, dict[str, object]]:
-    cgroups, asked = order.get("cgroup", []), stop_asked(run, None)
-    if asked is not None:
-        return (None, f"stopped before it started: {asked}"), {}
-    try:
-        prepare_cgroups(order)
-    except OSError as error:
-        remove_cgroups(cgroups)
-        return (UNUSABLE_EXIT, f"its limits could not be applied, so it was not started: {error}"), {}
-    limit = order.get("output_limit_bytes")
-    output = OutputFile(f"{run}/{OUTPUT}", int(limit[0]) if limit else None)
-    try:
-        namespace = _separate(run, order)
-    except OSError as error:
-        words = f"its user and namespaces could not be set up, so it was not started: {error.strerror or error}"
-        return (UNUSABLE_EXIT, words), {}
-    hand_over(output.inlet, order)
-    given = _open_input(run, order)
-    gate, fault = os.pipe(), os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(gate[1])
-        become(order, gate[0], fault[1], given, output.inlet, namespace)
-    for file in (gate[0], fault[1], given):
-        os.close(file)
-    output.handed_over()
-    init = {} if namespace is None else {"init": identity(namespace.init)}
-    publish_patiently(run, RUNNING, to_json(identity(pid) | init).encode(), durable=False)
-    os.write(gate[1], b"g")
-    os.close(gate[1])
-    failed = os.read(fault[0], 4096).decode(errors="replace")  # empty when the command took over: exec closed it
-    ring(run)
-    tree = ProcessTree(pid, cgroups, namespace, None if namespace else os.getpid())
-    watch = CommandWatch(run, order, pid, tree, output)
-    watch.until_it_ends()
-    tree.sweep_up()  # before reaping: until then the pid, and so the group, cannot be reused
-    _, status, used = os.wait4(pid, 0)
-    if namespace is not None:
-        namespace.wait(SWEEP_UP_S)
-    output.drain()
-    ending = watch.ending
-    if failed:
-        code, _, reason = failed.partition(" ")
-        ending = (int(code), reason)
-    usage: dict[str, object] = {"user_s": used.ru_utime, "system_s": used.ru_stime}
-    usage["max_rss_bytes"] = used.ru_maxrss * 1024
-    return ending or _judge(status, order), usage
-
-
-def _separate(run: str, order: Fields) -> Namespace | None:
-    """Make the working folder, and where the order names them, the namespaces."""
-    work = f"{run}/{WORK}"
-    os.makedirs(work, exist_ok=True)
-    if "uid" in order:
-        os.chown(work, int(order["uid"][0]), int(order["gid"][0]))
-        os.chmod(work, 0o700)
-    if "namespace" in order:
-        return Namespace.enter(order, work)
-    adopt_orphans()
-    return None
+Usage = dict[str, object]
 
 
 def main(run: str) -> None:
@@ -150,6 +63,103 @@ def main(run: str) -> None:
         complain(f"cannot write {RESULT}: {error}")
     ring(run)
     remove_cgroups(order.get("cgroup", []))
+
+
+def _carry_out(run: str, order: Fields) -> tuple[Outcome, Usage]:
+    asked = stop_asked(run, None)
+    if asked is not None:
+        return (None, f"stopped before it started: {asked}"), {}
+    try:
+        prepare_cgroups(order)
+    except OSError as error:
+        remove_cgroups(order.get("cgroup", []))
+        return (UNUSABLE_EXIT, f"its limits could not be applied, so it was not started: {error}"), {}
+    limit = order.get("output_limit_bytes")
+    output = OutputFile(f"{run}/{OUTPUT}", int(limit[0]) if limit else None)
+    try:
+        namespace = _separate(run, order)
+    except OSError as error:
+        words = f"its user and namespaces could not be set up, so it was not started: {error.strerror or error}"
+        return (UNUSABLE_EXIT, words), {}
+    pid, failure = _start(run, order, output, namespace)
+    ring(run)
+    ending, usage = _wait(run, order, output, namespace, pid)
+    return failure or ending, usage
+
+
+def _separate(run: str, order: Fields) -> Namespace | None:
+    """Make the working folder, and where the order names them, the namespaces."""
+    work = f"{run}/{WORK}"
+    os.makedirs(work, exist_ok=True)
+    if "uid" in order:
+        os.chown(work, int(order["uid"][0]), int(order["gid"][0]))
+        os.chmod(work, 0o700)
+    if "namespace" in order:
+        return Namespace.enter(order, work)
+    adopt_orphans()
+    return None
+
+
+def _start(run: str, order: Fields, output: OutputFile, namespace: Namespace | None) -> tuple[int, Outcome | None]:
+    """Returns the process of the command, and if it could not become the command, why."""
+    hand_over(output.inlet, order)
+    given = _open_input(run, order)
+    gate, fault = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(gate[1])
+        become(order, gate[0], fault[1], given, output.inlet, namespace)
+    for file in (gate[0], fault[1], given):
+        os.close(file)
+    output.handed_over()
+    init = {} if namespace is None else {"init": identity(namespace.init)}
+    publish_patiently(run, RUNNING, to_json(identity(pid) | init).encode(), durable=False)
+    os.write(gate[1], b"g")
+    os.close(gate[1])
+    said = os.read(fault[0], 4096).decode(errors="replace")  # empty when the command took over: exec closed it
+    code, _, reason = said.partition(" ")
+    return pid, (int(code), reason) if said else None
+
+
+def _open_input(run: str, order: Fields) -> int:
+    """What the command reads: nothing, or a named pipe that stays open until the command ends, because the command
+    itself holds its other end, too."""
+    if "stdin" not in order:
+        return os.open(os.devnull, os.O_RDONLY)
+    os.mkfifo(f"{run}/{INPUT}", 0o600)
+    pipe = os.open(f"{run}/{INPUT}", os.O_RDWR)
+    hand_over(pipe, order)
+    return pipe
+
+
+def _wait(run: str, order: Fields, output: OutputFile, namespace: Namespace | None, pid: int) -> tuple[Outcome, Usage]:
+    """Until nothing of the attempt runs any more. Returns how the command ended and what it used."""
+    tree = ProcessTree(pid, order.get("cgroup", []), namespace, None if namespace else os.getpid())
+    watch = CommandWatch(run, order, pid, tree, output)
+    watch.until_it_ends()
+    tree.sweep_up()  # before reaping: until then the pid, and so the group, cannot be reused
+    _, status, used = os.wait4(pid, 0)
+    if namespace is not None:
+        namespace.wait(SWEEP_UP_S)
+    output.drain()
+    usage: Usage = {"user_s": used.ru_utime, "system_s": used.ru_stime, "max_rss_bytes": used.ru_maxrss * 1024}
+    return watch.ending or _judge(status, order), usage
+
+
+def _judge(status: int, order: Fields) -> Outcome:
+    code = os.waitstatus_to_exitcode(status)
+    code, reason = (128 - code, f"killed by signal {-code}") if code < 0 else (code, f"exited with status {code}")
+    if code and _oom_kills(order):
+        reason = f"killed: used more than its memory limit of {order['memory'][0]}"
+    return code, reason
+
+
+def _oom_kills(order: Fields) -> int:
+    for path in order.get("oom", []):
+        for line in (read_text(path) or "").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
 
 
 if __name__ == "__main__":
