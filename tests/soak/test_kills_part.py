@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from tests.e2e.kills.harness import KillReport
+from tests.e2e.kills.harness import KillReport, KillRun
 from tests.soak import kills
 from tests.soak.findings import Finding
 
@@ -26,7 +26,7 @@ def test_rounds_are_added_up_and_their_findings_kept_with_their_seeds(monkeypatc
 
 
 def test_a_server_that_does_not_serve_again_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stuck(kills.KillRun):
+    class Stuck(KillRun):
         def __init__(self, *_: object, **__: object) -> None:
             self.report = KillReport(7)
 
