@@ -156,6 +156,7 @@ class KillRun:
         report.began = sum(line.what == "begin" for line in commands)
 
     def _tidy(self) -> None:
+        self._load.ask_to_stop()
         self._client.close()
         self._scene.server.kill()
         if self._keep is not None and (self.report.wrong or not self._judged):

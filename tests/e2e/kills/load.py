@@ -64,9 +64,12 @@ class Load(threading.Thread):
         finally:
             self._http.close()
 
+    def ask_to_stop(self) -> None:
+        self._stopping.set()
+
     def stop(self) -> None:
         """What was sent is answered first."""
-        self._stopping.set()
+        self.ask_to_stop()
         self.join(2 * PATIENCE_S)
         assert not self.is_alive(), "a request of the load got no answer"
         assert self.crashed is None, f"the load ended by itself: {self.crashed!r}"
