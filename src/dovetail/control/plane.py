@@ -272,10 +272,14 @@ class ControlPlane:
         return row
 
     async def cancel(self, workloads: list[int], reason: str) -> None:
+        """Returns when every task of them has ended or was told to stop, and that is durable. Other events have their
+        turn in between."""
         ended = [id_ for id_ in workloads if id_ not in self.questions.workloads]
         if ended:
             raise Conflict(f"workload {ended[0]} is already finished")
-        await self._apply([CancelAsked(id_, reason) for id_ in workloads])
+        await asyncio.gather(*[self._apply([CancelAsked(id_, reason)]) for id_ in workloads])
+        while self.questions.workloads.any_ending(workloads):
+            await self._apply([])  # one more turn
 
     # --- reading ---------------------------------------------------------------------------------------------
 

@@ -53,6 +53,10 @@ class WorkloadQuestions:
             return None
         return LiveWorkload(work.name, self._state.router.queues[work.queue].path, work.submitted_at)
 
+    def any_ending(self, workloads: Iterable[int]) -> bool:
+        """Whether any of these has tasks that are to end and were not told yet."""
+        return any(workload in self._state.ending for workload in workloads)
+
     def remembers(self, namespace: str, name: str) -> bool:
         """Whether a workload of that name is live, or ended so recently that the engine knows how."""
         key = (namespace, name)
