@@ -65,6 +65,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "token": CommandEntry(_NODES, "tokens", "Who may speak to the server: admin token, nodes that join."),
     "reserve": CommandEntry(_NODES, "queues.reserve", "Reserve capacity, now or later."),
     "kubernetes": CommandEntry(_PROGRAM, "kubernetes.command", "Kubernetes: check our verdicts against its scheduler."),
+    "agent": CommandEntry(_PROGRAM, "program.agent", "Make this machine a node of a control plane elsewhere."),
     "serve": CommandEntry(_PROGRAM, "program.serve", "Run the control plane on this machine."),
     "demo": CommandEntry(_PROGRAM, "program.demo", "Run it on a simulated cluster with a stream of work."),
     "config": CommandEntry(_PROGRAM, "program.config", "Check or show the settings of the control plane."),

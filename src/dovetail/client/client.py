@@ -48,8 +48,14 @@ class Client(
     name without a namespace is the one in `default`, or else the only one there is.
     """
 
-    def __init__(self, url: str | None = None, token: str | None = None, timeout_s: float = TIMEOUT_S) -> None:
-        self._http = Transport(url, token, timeout_s)
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+        certificate: str | None = None,
+    ) -> None:
+        self._http = Transport(url, token, timeout_s, certificate=certificate)
 
     @property
     def url(self) -> str:

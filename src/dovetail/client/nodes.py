@@ -59,6 +59,16 @@ class NodeCalls:
             body["used"] = dict(used)
         return cast("NodeOrders", self._http.json("POST", f"{_node(name)}/heartbeat", json=body, repeatable=True))
 
+    def orders(self, name: str, *, after: int = 0, wait_s: float = 0.0) -> NodeOrders:
+        """For node agents: what to run and to stop, as soon as that has changed since the answer with this `version`,
+        or after the time."""
+        found = self._http.json("GET", f"{_node(name)}/orders", params={"after": after, "wait_s": wait_s})
+        return cast("NodeOrders", found)
+
+    def answer_call(self, name: str, call: str, answer: Mapping[str, Any]) -> None:
+        """For node agents: answer a question that came with the orders."""
+        self._http.ask("POST", f"{_node(name)}/calls/{segment(call, 'call')}", json=dict(answer), repeatable=True)
+
     def cordon(self, name: str, *, reason: str = "") -> NodeDetail:
         return self._act(name, "cordon", reason)
 

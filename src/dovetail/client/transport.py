@@ -41,10 +41,16 @@ def checked_url(url: str | None) -> str:
 
 
 class Transport:
-    """`pauses_s`: before each further try of what may be repeated."""
+    """`pauses_s`: before each further try of what may be repeated. `certificate`: a file with the only one that the
+    server may have; else that of a server of this account, or one that an authority has signed."""
 
     def __init__(
-        self, url: str | None, token: str | None, timeout_s: float, pauses_s: Sequence[float] = PAUSES_S
+        self,
+        url: str | None,
+        token: str | None,
+        timeout_s: float,
+        pauses_s: Sequence[float] = PAUSES_S,
+        certificate: str | None = None,
     ) -> None:
         self.url = checked_url(url)
         self._pauses_s = pauses_s
@@ -54,7 +60,7 @@ class Transport:
         self._headers = {"Accept": "application/json", "User-Agent": f"dovetail/{__version__}"}
         if found.token:
             self.use_token(found.token)
-        self._exchange = BlockingExchange(Connector(self.url, timeout_s, found.certificate), timeout_s)
+        self._exchange = BlockingExchange(Connector(self.url, timeout_s, certificate or found.certificate), timeout_s)
 
     def use_token(self, token: str) -> None:
         """From the next request on."""

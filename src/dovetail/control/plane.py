@@ -8,6 +8,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -21,7 +22,7 @@ from dovetail.control.loop.history_feed import HistoryFeed
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import InboxEvents, PendingSubmission, PreparedWorkload
 from dovetail.control.loop.loop import ControlLoop
-from dovetail.control.loop.store_access import DefinitionCache, on_store_thread
+from dovetail.control.loop.store_access import DefinitionCache, node_of_attempt, on_store_thread
 from dovetail.control.services.access import AccessService
 from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
@@ -87,7 +88,9 @@ class ControlPlane:
         self.subsystems = SubsystemHost(settings.subsystem_settings(), settings.folder / "subsystems")
         self.metrics.registry.register(self.subsystems)
         questions, metrics = self.questions, self.subsystems.metrics("backend_health")
-        self._backends = Backends(settings, questions, self._specs, self._put_item, self._announcements.heard, metrics)
+        node_of = partial(node_of_attempt, self.store)
+        heard = self._announcements.heard
+        self._backends = Backends(settings, questions, self._specs, self._put_item, heard, metrics, node_of)
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)

@@ -105,17 +105,32 @@ class RunOrder(TypedDict):
     replica: int
     replicas: int
     run: dict[str, Any]
+    resources: dict[str, Any]
     limits: dict[str, Any]
     deadline: dict[str, Any]
     grace_s: float | None
     devices: list[int]
 
 
+class AgentCall(TypedDict):
+    """A question to the agent, which it answers with `POST /nodes/NAME/calls/ID`. `kind` and what belongs to it:
+    `logs` (`offset`, `limit`), `log_tail` (`lines`), `log_since` (`at`)."""
+
+    id: str
+    kind: str
+    key: str
+    asked: dict[str, Any]
+
+
 class NodeOrders(TypedDict):
-    """What an agent has to do. Both lists are repeated until the agent has reported what they ask for."""
+    """What an agent has to do. `run` and `stop` are repeated until the agent has reported what they ask for. `kill`:
+    those of `stop` that get no grace. `calls`: questions, each asked once. `version`: of the latest change."""
 
     run: list[RunOrder]
     stop: list[str]
+    kill: list[str]
+    calls: list[AgentCall]
+    version: int
 
 
 class FailureReport(TypedDict):

@@ -3,20 +3,22 @@
 `backends.registered.protocol` states the rules that an agent must keep.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 from fastapi import Query, Request
 from pydantic import Field, model_validator
 
 from dovetail.api.nodes.amounts import node_in_words, quarantine_of, resources_of
-from dovetail.api.protocol.body import MOST_ROWS, Reason, model_in, plane_of
+from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Reason, model_in, plane_of
 from dovetail.api.protocol.guard import check_registers
 from dovetail.api.protocol.openapi import Routes, takes
+from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
 from dovetail.backends.contract import Assignment
-from dovetail.backends.registered.protocol import TaskReport
+from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.nodes import NodeService
 from dovetail.engine.pieces import IsSpent, Pieces, in_one
@@ -41,6 +43,7 @@ from dovetail.responses.nodes import (
 
 router = Routes(tags=["nodes"])
 
+LONGEST_WAIT_S = 60.0
 SLICE = 256  # nodes of a list that are described in one piece
 
 
@@ -72,6 +75,17 @@ class Reported(Strict):
 class Heartbeat(Strict):
     used: MeasuredUse | None = None
     tasks: Annotated[list[Reported], Field(max_length=10_000)] = []
+
+
+class CallAnswer(Strict):
+    """`text`, `next_offset` and `ended` answer `logs`; `offset` answers `log_tail` and `log_since`, where null is
+    nothing. `unknown`: the agent does not know the attempt, or keeps no output of it."""
+
+    unknown: bool = False
+    text: Annotated[str, Field(max_length=4 * 2**20)] = ""
+    next_offset: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
+    ended: bool = False
+    offset: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
 
 
 class ReportedFailure(Strict):
@@ -229,8 +243,51 @@ async def heartbeat(request: Request, name: str) -> Json[NodeOrders]:
     heard = await model_in(request, Heartbeat)
     reports = [TaskReport(task.key, task.state, task.exit_code, task.reason) for task in heard.tasks]
     used = None if heard.used is None else heard.used.amounts()
-    reply = await plane_of(request).nodes.heartbeat(name, used, reports)
-    return Json({"run": [_order(assignment) for assignment in reply.run], "stop": reply.stop})
+    return Json(orders_of(await plane_of(request).nodes.heartbeat(name, used, reports)))
+
+
+@router.get("/nodes/{name}/orders")
+async def orders(
+    request: Request,
+    name: str,
+    after: Annotated[int, Query(ge=0, le=MAX_ID, description="the `version` of the last answer")] = 0,
+    wait_s: Annotated[float, Query(ge=0, le=LONGEST_WAIT_S, description="how long the server waits for a change")] = 0,
+) -> Json[NodeOrders]:
+    """What the agent of a registered node has to do, as soon as that has changed. Who asks this way is asked for the
+    output of tasks, too."""
+    wait = asyncio.create_task(plane_of(request).nodes.orders(name, after, wait_s))
+    closing = asyncio.create_task(request.app.state.closing.wait())
+    try:
+        await asyncio.wait({wait, closing}, return_when=asyncio.FIRST_COMPLETED)
+        if not wait.done():
+            raise HttpProblem(503, "the server is stopping; ask again", headers={"Retry-After": "1"})
+        return Json(orders_of(wait.result()))
+    finally:
+        for task in (wait, closing):
+            task.cancel()
+
+
+@router.post("/nodes/{name}/calls/{call}", openapi_extra=takes(CallAnswer))
+async def answer(request: Request, name: str, call: str) -> NoContent:
+    """The agent of a registered node answers a question (`calls` of its orders)."""
+    given = await model_in(request, CallAnswer)
+    plane_of(request).nodes.answer(name, call, answer_of(given))
+    return NoContent()
+
+
+def answer_of(given: CallAnswer) -> dict[str, Any] | None:
+    """None: the agent does not know the attempt."""
+    return None if given.unknown else given.model_dump(exclude={"unknown"})
+
+
+def orders_of(reply: HeartbeatReply) -> NodeOrders:
+    return {
+        "run": [_order(assignment) for assignment in reply.run],
+        "stop": reply.stop,
+        "kill": reply.kill,
+        "calls": [{"id": one.id, "kind": one.kind, "key": one.key, "asked": one.asked} for one in reply.calls],
+        "version": reply.version,
+    }
 
 
 def _order(assignment: Assignment) -> RunOrder:
@@ -245,6 +302,7 @@ def _order(assignment: Assignment) -> RunOrder:
             **spec.run.model_dump(mode="json", exclude_defaults=True),
             "env": spec.run.env | assignment.variables(),
         },
+        "resources": spec.resources.model_dump(mode="json", exclude_defaults=True),
         "limits": spec.limits.model_dump(mode="json", exclude_none=True),
         "deadline": spec.deadline.model_dump(mode="json", exclude_none=True),
         "grace_s": spec.disruption.grace,

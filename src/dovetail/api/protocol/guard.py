@@ -15,8 +15,8 @@ from dovetail.api.protocol.problems import PROBES, HttpProblem
 from dovetail.control.services.access import AccessService, Caller
 
 _READING = frozenset({"GET", "HEAD"})
-_OWN_HEARTBEAT = re.compile(r"/api/v1/nodes/([^/]+)/heartbeat")
-_OWN_NODE = re.compile(r"/api/v1/nodes/([^/]+)")
+_OWN_REPORTS = re.compile(r"/api/v1/nodes/([^/]+)/(?:heartbeat|drain|calls/[^/]+)")
+_OWN_NODE = re.compile(r"/api/v1/nodes/([^/]+)(?:/orders)?")
 _REGISTER = ("POST", "/api/v1/nodes")
 _WHERE = "it lies in admin.token in the data folder of the server, where commands of the same account find it"
 _WHAT_TO_DO = f"{_WHERE}; elsewhere set DOVETAIL_TOKEN, or give --token-file FILE"
@@ -44,7 +44,7 @@ def _may(caller: Caller, method: str, path: str) -> bool:
         return True
     if caller.kind is not TokenKind.NODE:
         return False
-    own = _OWN_HEARTBEAT if method == "POST" else _OWN_NODE if method in _READING else None
+    own = _OWN_REPORTS if method == "POST" else _OWN_NODE if method in _READING else None
     found = None if own is None else own.fullmatch(path)
     return found is not None and found[1] == caller.node
 
@@ -60,7 +60,7 @@ def check_registers(caller: Caller, node: str, *, is_known: bool) -> None:
 
 def _words(caller: Caller) -> str:
     if caller.kind is TokenKind.NODE:
-        return f"this token speaks for node {caller.node} alone: its heartbeats and its description"
+        return f"this token speaks for node {caller.node} alone: its heartbeats, its orders and its description"
     return "a join token registers a new node and does nothing else"
 
 

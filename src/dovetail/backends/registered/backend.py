@@ -9,12 +9,16 @@ work without an order is left alone and not stopped. The control plane detects s
 output of tasks.
 """
 
+import asyncio
+import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
+from dovetail.backends.registered.calls import AgentCalls, CallKind, NodeCall
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
@@ -22,6 +26,7 @@ from dovetail.model.node import Node
 
 SETTLE_S = 15.0
 HEARTBEAT_S = 10.0
+FORGOTTEN_AFTER_S = 60.0  # an agent that has not asked for its orders for so long is not asked either
 ENDS_KEPT = 100_000  # ends that may be asked for again; nobody waits for older ones
 FIRST_SIGNAL_STATUS = 128  # shells add the signal's number to this for a process that a signal ended
 
@@ -32,6 +37,15 @@ class _Order:
     sent: bool  # the node may have received it
     running: bool = False  # the node has reported it
     stop_reason: str | None = None
+    killed: bool = False  # it gets no grace
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Changes of the orders of a node, for its agent to wait for."""
+
+    version: int
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +58,28 @@ class _End:
 
 
 class RegisteredBackend:
-    """Implements `dovetail.backends.contract.Backend`, and `heartbeat` for the nodes."""
+    """Implements `dovetail.backends.contract.Backend`, and `heartbeat` and `orders` for the nodes.
+
+    `node_of`: the node of an attempt that this backend has forgotten, as the store knows it."""
 
     # Nodes report with heartbeats. They choose the interval; this is what they are asked for.
-    capabilities = Capabilities(processes=True, containers=True, gpus=True, observes=True, stale_for_s=HEARTBEAT_S)
+    capabilities = Capabilities(
+        processes=True, containers=True, gpus=True, observes=True, logs=True, stale_for_s=HEARTBEAT_S
+    )
 
-    def __init__(self, name: str, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        name: str,
+        monotonic_s: Callable[[], float] = time.monotonic,
+        node_of: Callable[[str], Awaitable[str | None]] | None = None,
+    ) -> None:
         self.name = name
-        self._monotonic_s = monotonic_s
+        self._monotonic_s, self._node_of = monotonic_s, node_of
+        self.calls = AgentCalls(self._ring)
+        self._changes: dict[str, _Changes] = {}
+        self._fetched_at: dict[str, float] = {}  # when an agent last waited for its orders
         self._settled_at = 0.0
+        self._first_version = 0
         self._report: Report | None = None
         self._orders: dict[str, _Order] = {}
         self._by_node: dict[str, dict[str, _Order]] = {}
@@ -61,6 +88,7 @@ class RegisteredBackend:
     async def start(self, report: Report) -> None:
         """The control plane registers its nodes, and restores them with the rest of the cluster."""
         self._report = report
+        self._first_version = time.time_ns() // 1000  # after a restart no agent waits for a change that was before
         self._settled_at = self._monotonic_s() + SETTLE_S
 
     async def nodes(self) -> list[Node]:
@@ -84,6 +112,7 @@ class RegisteredBackend:
         order = self._orders.get(key)
         if order is not None and order.sent:
             order.stop_reason = order.stop_reason or reason
+            self._ring(order.assignment.node)
             return
         if order is not None:
             self._drop(order)
@@ -91,6 +120,12 @@ class RegisteredBackend:
         if end is None:
             end = self._remember(key, _End(None, None, reason))
         await self._send(TaskFinished(task_of_key(key), key, end.exit_code, end.reason))
+
+    async def kill(self, key: str, reason: str) -> None:
+        await self.stop(key, reason)
+        if (order := self._orders.get(key)) is not None:
+            order.killed = True
+            self._ring(order.assignment.node)
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         """Order each again: the node reports its state, or starts what it never received."""
@@ -100,8 +135,33 @@ class RegisteredBackend:
             except Refusal as refusal:
                 await self._send(TaskFinished(assignment.task, assignment.key, None, str(refusal)))
 
-    async def logs(self, key: str, offset: int, limit: int) -> LogChunk:  # noqa: ARG002
-        raise KeyError(f"{key}: registered nodes keep the output of their tasks themselves")
+    async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
+        found = await self._ask(key, "logs", offset=offset, limit=limit)
+        return LogChunk(found["text"], found["next_offset"], found["ended"])
+
+    async def log_tail(self, key: str, lines: int) -> int:
+        return int((await self._ask(key, "log_tail", lines=lines))["offset"])
+
+    async def log_since(self, key: str, at: float) -> int | None:
+        found = (await self._ask(key, "log_since", at=at))["offset"]
+        return None if found is None else int(found)
+
+    async def _ask(self, key: str, kind: CallKind, **asked: Any) -> dict[str, Any]:
+        """Raises KeyError for a node without an agent that can be asked."""
+        node = await self._node(key)
+        fetched_at = self._fetched_at.get(node)
+        if fetched_at is None or self._monotonic_s() - fetched_at > FORGOTTEN_AFTER_S:
+            raise KeyError(f"{key}: node {node} keeps the output of its tasks itself, and has no agent to ask")
+        return await self.calls.ask(node, kind, key, **asked)
+
+    async def _node(self, key: str) -> str:
+        order, end = self._orders.get(key), self._ends.get(key)
+        if order is not None:
+            return order.assignment.node
+        node = end.node if end is not None else None if self._node_of is None else await self._node_of(key)
+        if node is None:
+            raise KeyError(key)
+        return node
 
     async def close(self) -> None:
         self._report = None
@@ -109,14 +169,47 @@ class RegisteredBackend:
     async def heartbeat(self, node: str, reports: list[TaskReport]) -> HeartbeatReply:
         """Record what the node reports, and answer with its orders."""
         unordered = {report.key: None for report in reports if not await self._record_report(node, report)}
-        run, stop = [], []
+        reply = self._reply(node, [])
+        reply.stop.extend([key for key in unordered if key not in reply.stop])
+        return reply
+
+    async def orders(self, node: str, after: int, wait_s: float) -> HeartbeatReply:
+        """The orders of the node, as soon as they have changed since `after`, or when the time is over."""
+        if self._report is None:
+            raise NotStarted(f"backend {self.name} is not started; ask again when it is")
+        changes = self._changes_of(node)
+        self._fetched_at[node] = self._monotonic_s()
+        if changes.version == after:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await changes.changed.wait()
+        self._fetched_at[node] = self._monotonic_s()
+        return self._reply(node, self.calls.take(node))
+
+    def _reply(self, node: str, calls: list[NodeCall]) -> HeartbeatReply:
+        run, stop, kill = [], [], []
         for key, order in self._by_node.get(node, {}).items():
             if order.stop_reason is not None:
                 stop.append(key)
+                if order.killed:
+                    kill.append(key)
             elif not order.running:
                 order.sent = True
                 run.append(order.assignment)
-        return HeartbeatReply(run, [*stop, *(key for key in unordered if key not in stop)])
+        return HeartbeatReply(run, stop, kill, calls, self._changes_of(node).version)
+
+    def _changes_of(self, node: str) -> _Changes:
+        found = self._changes.get(node)
+        if found is None:
+            found = self._changes[node] = _Changes(self._first_version)
+        return found
+
+    def _ring(self, node: str) -> None:
+        """Something changed for the node: its agent, if it waits, is answered."""
+        changes = self._changes_of(node)
+        changes.version += 1
+        changes.changed.set()
+        changes.changed = asyncio.Event()
 
     # --- orders ----------------------------------------------------------------------------------------------
 
@@ -131,6 +224,7 @@ class RegisteredBackend:
             self._ends.pop(key, None)  # the report of another node does not count
             order = self._orders[key] = _Order(assignment, sent)
             self._by_node.setdefault(assignment.node, {})[key] = order
+            self._ring(assignment.node)
 
     def _drop(self, order: _Order) -> None:
         node, key = order.assignment.node, order.assignment.key

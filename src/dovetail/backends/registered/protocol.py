@@ -7,16 +7,21 @@ has reported its end. A node follows five rules:
 - a key identifies an attempt for ever; an attempt that runs or has ended is never started again;
 - ordered to run an attempt that has ended, it reports that end again;
 - ordered to stop an unknown attempt, it reports `finished` without an exit code;
-- ordered to stop a running attempt, it asks it to end, and kills it after `grace_s` of its order (null: its choice);
+- ordered to stop a running attempt, it asks it to end, and kills it after `grace_s` of its order (null: its choice), or
+  at once if `kill` names it too;
 - it reports a lost attempt (the node restarted, the process is gone) as `finished` without an exit code, with a reason.
 
 A heartbeat need not mention what has not changed.
+
+An agent may also wait for its orders (`GET /nodes/NAME/orders`): the answer comes as soon as there is something new.
+Who does that is asked for the output of tasks, too (`calls`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dovetail.backends.contract import Assignment
+from dovetail.backends.registered.calls import NodeCall
 
 
 class NotStarted(Exception):
@@ -35,7 +40,11 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatReply:
-    """Attempts to start and keys to stop, oldest first."""
+    """Attempts to start and keys to stop, oldest first; of the latter, those that get no grace; questions; and the
+    number of the latest change, after which the agent waits for the next."""
 
     run: list[Assignment]
     stop: list[str]
+    kill: list[str] = field(default_factory=list)
+    calls: list[NodeCall] = field(default_factory=list)
+    version: int = field(default=0, compare=False)

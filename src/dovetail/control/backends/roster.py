@@ -6,7 +6,7 @@ and storing them (`services.backends`).
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import structlog
 
@@ -44,10 +44,12 @@ class Backends:
         put: Callable[[InboxEvents], None],
         heard: Callable[[Event], InboxEvents],
         metrics: BackendMetrics,
+        node_of: Callable[[str], Awaitable[str | None]],
     ) -> None:
-        """`heard` turns an event of a backend into what the engine receives (`announcements`)."""
+        """`heard` turns an event of a backend into what the engine receives (`announcements`). `node_of`: the node of
+        an attempt, by its key."""
         self.members: dict[str, Member] = {}
-        self.registered = RegisteredBackend(REGISTERED)
+        self.registered = RegisteredBackend(REGISTERED, node_of=node_of)
         self.owners = NodeOwners(questions.nodes, self.members)
         self._settings, self._specs, self._put = settings, specs, put
         self._nodes, self._work = questions.nodes, questions.workloads

@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 import structlog
 from pydantic import ValidationError
 
+from dovetail.model.command import attempt_key, task_of_key
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store
 
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 THREADS = 8  # one writes, the others read
 KEPT = 20_000  # definitions
+MOST_ATTEMPTS = 10_000  # of one task
 
 log = structlog.get_logger()
 _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="store")
@@ -28,6 +30,13 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="store")
 
 async def on_store_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await asyncio.get_running_loop().run_in_executor(_threads, lambda: call(*args, **kwargs))
+
+
+async def node_of_attempt(store: Store, key: str) -> str | None:
+    """Where an attempt ran, by its key."""
+    task = task_of_key(key)
+    rows = (await on_store_thread(store.attempts, task.workload, MOST_ATTEMPTS, 0, task.replica)).items
+    return next((row["node"] for row in rows if key == attempt_key(task, row["attempt"])), None)
 
 
 class UnreadableDefinition(LookupError):

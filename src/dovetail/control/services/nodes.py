@@ -6,6 +6,7 @@ announce about their nodes (`backends.announcements`).
 
 import time
 from collections.abc import Iterable
+from typing import Any
 
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
@@ -111,8 +112,7 @@ class NodeService:
 
     async def heartbeat(self, name: str, used: Amounts | None, reports: list[TaskReport]) -> HeartbeatReply:
         """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
-        if self._nodes.backend_of(name) != REGISTERED:
-            raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
+        self._must_be_registered(name)
         self._last_heartbeats[name] = time.monotonic()
         events: list[Event] = []
         if not self._nodes.is_online(name):
@@ -125,6 +125,24 @@ class NodeService:
             return await self._registered.heartbeat(name, reports)
         except NotStarted as error:
             raise Unavailable(str(error)) from None
+
+    async def orders(self, name: str, after: int, wait_s: float) -> HeartbeatReply:
+        """What the agent of a registered node has to do, as soon as that has changed."""
+        self._must_be_registered(name)
+        self._last_heartbeats[name] = time.monotonic()
+        try:
+            return await self._registered.orders(name, after, wait_s)
+        except NotStarted as error:
+            raise Unavailable(str(error)) from None
+
+    def answer(self, name: str, call: str, answer: dict[str, Any] | None) -> None:
+        """To a question that came with the orders. Nothing happens if nobody waits for it any more."""
+        self._must_be_registered(name)
+        self._registered.calls.answer(name, call, answer)
+
+    def _must_be_registered(self, name: str) -> None:
+        if self._nodes.backend_of(name) != REGISTERED:
+            raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
 
     def notice_silence(self) -> None:
         """Mark nodes offline whose last heartbeat is too old. A jump of the clock is no silence."""

@@ -19,7 +19,7 @@ from dovetail.control.backends.execution import said
 from dovetail.control.backends.member import Member
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, Unavailable
-from dovetail.control.loop.store_access import on_store_thread
+from dovetail.control.loop.store_access import MOST_ATTEMPTS, on_store_thread
 from dovetail.model.command import attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.store.contract import Store
@@ -27,7 +27,6 @@ from dovetail.store.contract import Store
 log = structlog.get_logger()
 
 T = TypeVar("T")
-MOST_ATTEMPTS = 10_000
 READ_BYTES = 1024 * 1024
 
 

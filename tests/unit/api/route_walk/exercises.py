@@ -4,6 +4,8 @@ They go through `dovetail.client.Client`, so that every method of it is exercise
 client has no method. A new route needs an exercise here, or the suite fails.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 from tests.patience import wait_for
 from tests.unit.api.route_walk.walk import Walk, exercises
 
@@ -210,6 +212,23 @@ def heartbeat(walk: Walk) -> None:
         walk.client.heartbeat("beating", tasks=[{"key": order["key"], "state": "running"}])
     walk.client.heartbeat("beating", tasks=[{"key": order["key"], "state": "finished", "exit_code": 0}])
     walk.client.remove_node("beating")
+
+
+@exercises("GET /nodes/{name}/orders", "POST /nodes/{name}/calls/{call}")
+def orders_and_questions(walk: Walk) -> None:
+    walk.client.register_node({"name": "waiting", "capacity": {"cpu": 4}, "labels": {"only": "waiting"}})
+    with walk.submitted("fetched", node_selector={"only": "waiting"}, run={"command": ["x"]}):
+        [order] = wait_for(lambda: walk.client.orders("waiting", wait_s=5)["run"])
+        walk.client.heartbeat("waiting", tasks=[{"key": order["key"], "state": "running"}])
+        wait_for(lambda: walk.client.workload("fetched")["state"] == "running")
+        with ThreadPoolExecutor(1) as beside:
+            found = beside.submit(walk.client.logs, "fetched")
+            [call] = wait_for(lambda: walk.client.orders("waiting")["calls"])
+            assert (call["kind"], call["key"]) == ("logs", order["key"])
+            walk.client.answer_call("waiting", call["id"], {"text": "said\n", "next_offset": 5, "ended": True})
+            assert found.result().text == "said\n"
+    walk.client.heartbeat("waiting", tasks=[{"key": order["key"], "state": "finished", "exit_code": 0}])
+    walk.client.remove_node("waiting")
 
 
 @exercises("POST /failures")

@@ -1,0 +1,82 @@
+"""Questions to the agent of a node. It fetches them with its orders, and answers each with a request of its own.
+
+Agents connect to the control plane, never the other way round: a node may be behind a firewall or an address
+translation. A call that is not answered in time is given up; the asker may ask again.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+CallKind = Literal["logs", "log_tail", "log_since"]
+ANSWER_WITHIN_S = 10.0
+
+
+class AgentSilent(Exception):
+    """The agent of the node did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCall:
+    """`asked`: what the question needs besides the attempt."""
+
+    id: str
+    kind: CallKind
+    key: str
+    asked: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    call: NodeCall
+    answer: "asyncio.Future[dict[str, Any] | None]"
+    told: bool = False
+
+
+@dataclass(slots=True)
+class AgentCalls:
+    """`ring`: the node has something to fetch."""
+
+    ring: Callable[[str], None]
+    _waiting: dict[str, dict[str, _Waiting]] = field(default_factory=dict)
+
+    async def ask(self, node: str, kind: CallKind, key: str, **asked: Any) -> dict[str, Any]:
+        """The agent's answer. Raises KeyError if it does not know the attempt, AgentSilent if it does not answer."""
+        call = NodeCall(secrets.token_hex(8), kind, key, asked)
+        waiting = _Waiting(call, asyncio.get_running_loop().create_future())
+        self._waiting.setdefault(node, {})[call.id] = waiting
+        self.ring(node)
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                found = await waiting.answer
+        except TimeoutError:
+            words = f"the agent of node {node} did not answer within {ANSWER_WITHIN_S:g} s"
+            raise AgentSilent(f"{words}; it keeps the output until it is back") from None
+        finally:
+            self._forget(node, call.id)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def take(self, node: str) -> list[NodeCall]:
+        """Those that the agent was not told yet."""
+        found = [one for one in self._waiting.get(node, {}).values() if not one.told]
+        for one in found:
+            one.told = True
+        return [one.call for one in found]
+
+    def answer(self, node: str, call: str, answer: dict[str, Any] | None) -> bool:
+        """`answer` None: the agent does not know the attempt. False if nobody waits for it any more."""
+        waiting = self._waiting.get(node, {}).get(call)
+        if waiting is None or waiting.answer.done():
+            return False
+        waiting.answer.set_result(answer)
+        return True
+
+    def _forget(self, node: str, call: str) -> None:
+        calls = self._waiting.get(node, {})
+        calls.pop(call, None)
+        if not calls:
+            self._waiting.pop(node, None)

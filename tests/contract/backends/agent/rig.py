@@ -1,0 +1,150 @@
+"""A real agent in a process of its own, and the registered backend behind the routes that it speaks to.
+
+The backend under test runs in the test. `AgentRoutes` offers it over HTTP at an address that stays the same, as a
+control plane does that is restarted; between them is a network with faults on demand.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from tests.contract.backends.conformance import Subject
+from tests.contract.backends.local.rig import marked, runs_now
+from tests.servers.daemon import free_ports
+from tests.servers.warm_process import WarmProcess
+
+from dovetail.api.nodes.nodes import CallAnswer, Heartbeat, answer_of, orders_of
+from dovetail.backends.contract import Report
+from dovetail.backends.registered.backend import RegisteredBackend
+from dovetail.backends.registered.protocol import NotStarted, TaskReport
+from dovetail.model.event import NodeJoined
+from dovetail.model.node import Node
+from dovetail.model.workloads.workload import Workload
+from dovetail.testing.lossy_proxy import LossyProxy
+
+NODE = "far-away"
+
+
+class AgentRoutes(RegisteredBackend):
+    """The backend with the routes that an agent needs, while it is started."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__("registered")
+        self._port = port
+        self._server: uvicorn.Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._introduced = asyncio.Event()
+
+    async def start(self, report: Report) -> None:
+        await super().start(report)
+        config = uvicorn.Config(self._app(report), port=self._port, log_config=None, lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+        self._serving = asyncio.create_task(self._server.serve())
+        async with asyncio.timeout(60):
+            await self._introduced.wait()
+
+    async def close(self) -> None:
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = self._server.force_exit = True
+            await self._serving
+        await super().close()
+
+    def _app(self, report: Report) -> FastAPI:
+        app = FastAPI()
+
+        @app.post("/api/v1/nodes")
+        async def register(request: Request) -> dict[str, str]:
+            node = Node.model_validate(await request.json()).model_copy(update={"backend": self.name})
+            if not self._introduced.is_set():
+                await report(NodeJoined(node))
+                self._introduced.set()
+            return {"name": node.name, "token": "of the node"}
+
+        @app.post("/api/v1/nodes/{name}/heartbeat")
+        async def heartbeat(name: str, request: Request) -> Response:
+            heard = Heartbeat.model_validate(await request.json())
+            reports = [TaskReport(one.key, one.state, one.exit_code, one.reason) for one in heard.tasks]
+            return await self._told(lambda: self.heartbeat(name, reports))
+
+        @app.get("/api/v1/nodes/{name}/orders")
+        async def orders(name: str, after: int, wait_s: float) -> Response:
+            return await self._told(lambda: self.orders(name, after, min(wait_s, 0.5)))
+
+        @app.post("/api/v1/nodes/{name}/calls/{call}")
+        async def answer(name: str, call: str, request: Request) -> Response:
+            self.calls.answer(name, call, answer_of(CallAnswer.model_validate(await request.json())))
+            return Response(status_code=204)
+
+        return app
+
+    async def _told(self, ask: Callable[[], Any]) -> Response:
+        if not self._introduced.is_set():
+            return _problem(404, "no such node")
+        try:
+            return Response(json.dumps(orders_of(await ask())), media_type="application/json")
+        except (NotStarted, ConnectionError):
+            return _problem(503, "starting or stopping")
+
+
+def _problem(status: int, detail: str) -> Response:
+    """As a control plane says it."""
+    body = {"type": "about:blank", "title": "", "status": status, "detail": detail}
+    return Response(json.dumps(body), status, media_type="application/problem+json")
+
+
+@contextmanager
+def agent_process(folder: Path, url: str) -> Iterator[None]:
+    """Also after it was killed, it starts again in the same folder."""
+    settings = folder / "agent.yaml"
+    local = {"run_as": "server", "grace_s": "500ms", "node": NODE, "cgroup_parent": "dovetail-test"}
+    settings.write_text(
+        json.dumps({"data": str(folder / "agent"), "heartbeat": "1s", "longest_pause": "100ms", "local": local})
+    )
+    command = [sys.executable, "-m", "dovetail.cli.main", "agent", "--config", str(settings)]
+    with (folder / "agent.log").open("ab") as log:
+        process = WarmProcess([*command, "--join", url, "--token", "dovetail_join_x"], stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def agent_subject(folder: Path, proxy: LossyProxy, port: int) -> Subject:
+    starts = folder / "starts"
+
+    def workload(run_s: float, exit_code: int, text: str) -> Workload:
+        script = f'echo $DOVETAIL_TASK.$DOVETAIL_ATTEMPT >> {starts}; printf %s "$0"; sleep {run_s}; exit {exit_code}'
+        run = {"command": ["/bin/sh", "-c", script, text], "env": marked(folder)}
+        return Workload.model_validate({"name": "work", "run": run})
+
+    @asynccontextmanager
+    async def cut_off(_key: str) -> Any:
+        with proxy.broken():
+            yield
+
+    return Subject(
+        backend_factory=lambda: AgentRoutes(port),
+        workload=workload,
+        times_run=lambda key: starts.read_text().split().count(key) if starts.exists() else 0,
+        runs_now=lambda key: runs_now(folder, key),
+        knows_lost_attempts=False,
+        owns_its_nodes=False,
+        cut_replies=proxy.cut_replies,
+        break_calls=proxy.break_calls,
+        cut_off=cut_off,
+    )
+
+
+@contextmanager
+def agent_line(folder: Path) -> Iterator[Subject]:
+    [port] = free_ports(1)
+    with LossyProxy(f"127.0.0.1:{port}") as proxy, agent_process(folder, f"http://{proxy.address}"):
+        yield agent_subject(folder, proxy, port)

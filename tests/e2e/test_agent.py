@@ -1,0 +1,144 @@
+"""A second machine: a real server over TLS, a real agent, and either of them killed while work runs."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.e2e.server_process import ServerProcess
+from tests.e2e.warm_shell import run_warm
+from tests.patience import wait_for
+from tests.servers.warm_process import WarmProcess
+
+from dovetail.access.certificates import fingerprint
+from dovetail.client import Client, DovetailError
+
+pytestmark = pytest.mark.needs_server
+
+
+class AgentProcess:
+    """`dovetail agent` in a folder of its own: start, kill and start again."""
+
+    def __init__(self, folder: Path, name: str = "far") -> None:
+        self.data, self.log, self._name = folder / name, folder / f"{name}.log", name
+        settings = folder / f"{name}.yaml"
+        settings.write_text("{heartbeat: 1s, longest_pause: 200ms, local: {run_as: server, grace_s: 1s}}\n")
+        self._command = [sys.executable, "-m", "dovetail.cli.main", "agent", "--config", str(settings)]
+        self._command += ["--name", name, "--data", str(self.data)]
+        self.process: WarmProcess | None = None
+
+    def start(self, *options: str) -> None:
+        env = {name: value for name, value in os.environ.items() if not name.startswith("DOVETAIL_")}
+        with self.log.open("ab") as log:
+            self.process = WarmProcess([*self._command, *options], stdout=log, stderr=log, env=env)
+
+    def end(self, number: int = signal.SIGKILL) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    settings = {"listen": {"tls": "self-signed"}, "backends": {}, "loop": {"heartbeat_timeout": "20s"}}
+    with ServerProcess(tmp_path_factory.mktemp("server"), settings) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(server: ServerProcess) -> Iterator[Client]:
+    with Client(server.url) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def agent(server: ServerProcess, client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentProcess]:
+    found = AgentProcess(tmp_path_factory.mktemp("agent"))
+    token = client.make_join_token(uses=1, ttl="10m")["token"]
+    print_of = fingerprint(server.folder / "data" / "tls.crt")
+    found.start("--join", server.url, "--token", token, "--fingerprint", print_of)
+    wait_for(lambda: [node["name"] for node in client.nodes()] == ["far"])
+    yield found
+    found.end()
+
+
+def submitted(client: Client, name: str, script: str) -> None:
+    client.submit({"name": name, "run": {"command": ["sh", "-c", script]}})
+
+
+def in_state(client: Client, name: str, state: str) -> None:
+    wait_for(lambda: client.workload(name)["state"] == state, f"{name} is {state}")
+
+
+def test_work_runs_there_and_its_output_is_read_from_here(client: Client, agent: AgentProcess) -> None:
+    submitted(client, "hello", "echo on $DOVETAIL_NODE; exit 3")
+    in_state(client, "hello", "failed")
+    assert client.logs("hello").text == "on far\n"
+    assert client.logs("hello", tail=1).text == "on far\n"
+    assert (agent.data / "identity.json").stat().st_mode & 0o777 == 0o600
+    assert not list((agent.data / "orders").iterdir())
+
+
+def test_neither_a_killed_agent_nor_a_killed_server_touches_what_runs(
+    server: ServerProcess, client: Client, agent: AgentProcess, tmp_path: Path
+) -> None:
+    runs, go = tmp_path / "runs", tmp_path / "go"
+    script = f"echo begun >> {runs}; until [ -e {go} ]; do sleep 0.05; done; echo ended >> {runs}"
+    submitted(client, "long", script)
+    in_state(client, "long", "running")
+    agent.end()
+    agent.start()
+    server.kill()
+    server.start()
+    agent.end()
+    go.touch()
+    wait_for(lambda: runs.read_text() == "begun\nended\n", "it ends while its agent is away")
+    agent.start()
+    in_state(client, "long", "succeeded")
+    assert runs.read_text() == "begun\nended\n"
+
+
+def test_cancelling_ends_it_and_force_does_not_wait_for_its_grace(client: Client, agent: AgentProcess) -> None:
+    assert agent.process is not None
+    stubborn = {"command": ["sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"]}
+    client.submit({"name": "stubborn", "run": stubborn, "disruption": {"grace": "365d"}})
+    in_state(client, "stubborn", "running")
+    client.cancel("stubborn", force=True)
+    in_state(client, "stubborn", "cancelled")
+
+
+def test_its_token_speaks_for_its_node_alone(server: ServerProcess, client: Client, agent: AgentProcess) -> None:
+    token = client.make_node_token("far")["token"]
+    with Client(server.url, token=token) as of_node:
+        assert of_node.node("far")["name"] == "far"
+        for asked in (of_node.nodes, lambda: of_node.orders("other"), lambda: of_node.drain("other")):
+            with pytest.raises(DovetailError, match="speaks for node far alone"):
+                asked()
+    wait_for(lambda: "does not accept the token" in agent.log.read_text(), "the agent says that its token is refused")
+    agent.end()
+    (agent.data / "identity.json").unlink()
+    agent.start("--join", server.url, "--token", token, "--fingerprint", fingerprint(server.folder / "data/tls.crt"))
+    submitted(client, "again", "true")
+    in_state(client, "again", "succeeded")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "has not joined anything yet"),
+        (["--join", "ftp://x", "--token", "t"], "is not the address of a server"),
+        (["--join", "URL", "--token", "dovetail_join_wrong", "--fingerprint", "RIGHT"], "does not let node near join"),
+        (["--join", "URL", "--token", "dovetail_join_wrong", "--fingerprint", "00:11"], "not the one given"),
+        (["--config", "/nosuch.yaml"], "/nosuch.yaml"),
+    ],
+)
+def test_what_cannot_be_done_is_said(server: ServerProcess, tmp_path: Path, options: list[str], words: str) -> None:
+    right = fingerprint(server.folder / "data" / "tls.crt")
+    meant = [{"URL": server.url, "RIGHT": right}.get(one, one) for one in options]
+    began = time.monotonic()
+    done = run_warm(["agent", "--name", "near", "--data", str(tmp_path / "near"), *meant], dict(os.environ))
+    assert done.returncode != 0, time.monotonic() - began
+    assert words in done.stderr
