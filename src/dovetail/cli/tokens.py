@@ -1,6 +1,7 @@
 """`dovetail token`: make, list and revoke the tokens with which people and nodes speak to the server."""
 
 import time
+from pathlib import Path
 from typing import Annotated
 
 import click
@@ -48,6 +49,19 @@ def join(
     with connect(url) as client:
         made = client.make_join_token(uses=uses, ttl=ttl)
     show(made, output, lambda _: made["token"])
+    click.echo(f"on each machine: DOVETAIL_TOKEN=… dovetail agent --join {client.url}{_trusted(client.url)}", err=True)
+
+
+def _trusted(url: str) -> str:
+    """The option by which an agent elsewhere believes the certificate that this account's server has made."""
+    from dovetail.client.credentials import credentials_for
+
+    certificate = credentials_for(url).certificate
+    if certificate is None:
+        return ""
+    from dovetail.access.certificates import fingerprint
+
+    return f" --fingerprint {fingerprint(Path(certificate))}"
 
 
 @command.action("revoke")
