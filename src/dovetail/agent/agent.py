@@ -12,7 +12,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from dovetail.agent.identity import AgentIdentity, CannotJoin, Joining, join, known_identity
+from dovetail.agent.identity import AgentIdentity, CannotJoin, JoinRequest, join, known_identity
 from dovetail.agent.order_journal import OrderJournal, assignment_of
 from dovetail.agent.reports import ReportOutbox
 from dovetail.agent.settings import AgentSettings
@@ -51,7 +51,7 @@ class Agent:
         self._doing: set[asyncio.Task[None]] = set()
         self._cut_off = False
 
-    async def run(self, joining: Joining | None = None) -> None:
+    async def run(self, joining: JoinRequest | None = None) -> None:
         """Until cancelled. `joining` is for an agent that has no identity yet. Raises CannotJoin."""
         await self._backend.start(self._heard)
         try:
@@ -71,7 +71,7 @@ class Agent:
             if self._joined is not None:
                 self._joined.close()
 
-    async def _find_identity(self, joining: Joining | None) -> AgentIdentity:
+    async def _find_identity(self, joining: JoinRequest | None) -> AgentIdentity:
         known = await asyncio.to_thread(known_identity, self._settings.data)
         if known is None and joining is None:
             words = f"this machine has not joined anything yet ({self._settings.data} holds no identity)"

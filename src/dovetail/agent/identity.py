@@ -48,7 +48,7 @@ def known_identity(data: Path) -> AgentIdentity | None:
         raise CannotJoin(f"{words}; mend it, or remove it and join again with a new join token") from None
 
 
-class Joining(NamedTuple):
+class JoinRequest(NamedTuple):
     """What a person gives a new agent. `token`: a join token, or that of the node itself."""
 
     url: str
@@ -56,7 +56,7 @@ class Joining(NamedTuple):
     fingerprint: str | None = None
 
 
-def join(data: Path, given: Joining, node: dict[str, Any]) -> AgentIdentity:
+def join(data: Path, given: JoinRequest, node: dict[str, Any]) -> AgentIdentity:
     """Register the node, and keep what it is given. Raises CannotJoin, and ConnectError where nobody answers."""
     url = given.url
     certificate = None if given.fingerprint is None else _believed(url, given.fingerprint, data / _CERTIFICATE)

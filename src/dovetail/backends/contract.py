@@ -138,6 +138,14 @@ class Assignment:
         return named if len(named) == len(self.devices) else [str(slot) for slot in self.devices]
 
 
+class NoOutput(KeyError):
+    """There is no output of an attempt, and `why` says why and what to do: its node keeps it, say."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
 @dataclass(frozen=True, slots=True)
 class LogChunk:
     text: str

@@ -170,6 +170,8 @@ class AsyncClient:
     patch_node = awaited(Client.patch_node)
     remove_node = awaited(Client.remove_node)
     heartbeat = awaited(Client.heartbeat)
+    orders = awaited(Client.orders)
+    answer_call = awaited(Client.answer_call)
     cordon = awaited(Client.cordon)
     uncordon = awaited(Client.uncordon)
     drain = awaited(Client.drain)

@@ -152,4 +152,4 @@ def test_output_that_a_node_keeps_itself_is_not_looked_for_here(url: str) -> Non
         client.register_node({"name": "agent", "capacity": {"cpu": 4}})
         client.submit({"name": "w", "resources": {"cpu": 1}, "backends": {"allow": ["registered"]}})
         wait_for(lambda: client.tasks("w")[0]["attempt"] > 0)
-        assert "backend registered keeps none; look at its node" in problem_in(asked(url), 404)["detail"]
+        assert "node agent has no agent that could be asked for it; look there" in problem_in(asked(url), 404)["detail"]

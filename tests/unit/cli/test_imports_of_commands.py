@@ -88,7 +88,7 @@ ASKED = """
     completion fish
 """
 #: They run something in their own process, or read files that the server does not read for them.
-OTHERS = {"simulate", "kubernetes", "serve", "demo", "config", "diff"}
+OTHERS = {"simulate", "kubernetes", "agent", "serve", "demo", "config", "diff"}
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
 REFUSED = {"run", "retry", "exec", "attach"}
 

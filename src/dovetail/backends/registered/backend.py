@@ -17,7 +17,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Phase, Price, Refusal, Report, Status
+from dovetail.backends.contract import (
+    Assignment,
+    Capabilities,
+    LogChunk,
+    NoOutput,
+    Phase,
+    Price,
+    Refusal,
+    Report,
+    Status,
+)
 from dovetail.backends.registered.calls import AgentCalls, CallKind, NodeCall
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.model.command import task_of_key
@@ -151,7 +161,7 @@ class RegisteredBackend:
         node = await self._node(key)
         fetched_at = self._fetched_at.get(node)
         if fetched_at is None or self._monotonic_s() - fetched_at > FORGOTTEN_AFTER_S:
-            raise KeyError(f"{key}: node {node} keeps the output of its tasks itself, and has no agent to ask")
+            raise NoOutput(f"node {node} has no agent that could be asked for it; look there")
         return await self.calls.ask(node, kind, key, **asked)
 
     async def _node(self, key: str) -> str:

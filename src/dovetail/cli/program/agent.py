@@ -9,7 +9,7 @@ from dovetail.cli.terminal.failure import Failure
 from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
-    from dovetail.agent.identity import Joining
+    from dovetail.agent.identity import JoinRequest
     from dovetail.agent.settings import AgentSettings
 
 
@@ -46,8 +46,8 @@ def _settings(config: Path | None, name: str | None, data: Path | None) -> "Agen
         raise Failure(str(error)) from None
 
 
-def _joining(url: str | None, token: str | None, fingerprint: str | None) -> "Joining | None":
-    from dovetail.agent.identity import Joining
+def _joining(url: str | None, token: str | None, fingerprint: str | None) -> "JoinRequest | None":
+    from dovetail.agent.identity import JoinRequest
     from dovetail.client.credentials import credentials_for
     from dovetail.client.transport import checked_url
 
@@ -60,10 +60,10 @@ def _joining(url: str | None, token: str | None, fingerprint: str | None) -> "Jo
         raise Failure(str(error)) from None
     if given is None:
         raise Failure("a join token is needed: dovetail token join on the server's machine makes one; then --token")
-    return Joining(address, given, fingerprint)
+    return JoinRequest(address, given, fingerprint)
 
 
-def _run(settings: "AgentSettings", joining: "Joining | None") -> None:
+def _run(settings: "AgentSettings", joining: "JoinRequest | None") -> None:
     import asyncio
     import logging
     import sys

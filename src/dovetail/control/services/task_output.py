@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
-from dovetail.backends.contract import Backend, IndexedLogs, LogChunk, TimedLogs
+from dovetail.backends.contract import Backend, IndexedLogs, LogChunk, NoOutput, TimedLogs
 from dovetail.control.backends.breaker import Circuit
 from dovetail.control.backends.execution import said
 from dovetail.control.backends.member import Member
@@ -120,6 +120,8 @@ class TaskOutput:
         try:
             async with asyncio.timeout(self._timeout_s):
                 found = await question(executor.backend)
+        except NoOutput as none:
+            raise NotFound(f"task {source.task} has no logs here: {none.why}") from None
         except KeyError:
             executor.health.succeeded("logs", time.monotonic() - began)
             raise NotFound(f"task {source.task} has no logs: they were removed or never written") from None

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[4]
 #: Commands that run until they are stopped, or need more than a server: the file that runs them as a process.
 TESTED_IN = {
     "serve": "tests/e2e/test_cli.py",
+    "agent": "tests/e2e/test_agent.py",
     "demo": "tests/unit/simulate/test_demo.py",
     "kubernetes scheduler": "tests/contract/kubernetes/scheduler_process.py",
     "kubernetes extender": "tests/contract/kubernetes/extending.py",
