@@ -127,7 +127,9 @@ class Agent:
 
     async def _heartbeat(self) -> NodeOrders:
         reports = self._reports.next()
-        orders = await asyncio.to_thread(self._client.heartbeat, self._name, used=self._used, tasks=reports)
+        orders = await asyncio.to_thread(
+            self._client.heartbeat, self._name, used=self._used, tasks=reports, answers=True
+        )
         for key in self._reports.taken(reports):
             self._journal.drop(key)
         return orders

@@ -51,10 +51,16 @@ class NodeCalls:
         self._http.ask("DELETE", _node(name), params={"reason": reason})
 
     def heartbeat(
-        self, name: str, *, used: Mapping[str, Any] | None = None, tasks: Sequence[ReportedTask] = ()
+        self,
+        name: str,
+        *,
+        used: Mapping[str, Any] | None = None,
+        tasks: Sequence[ReportedTask] = (),
+        answers: bool = False,
     ) -> NodeOrders:
-        """For node agents: report what is in use, what runs and what ended. Returns what to run and what to stop."""
-        body: dict[str, Any] = {"tasks": [dict(task) for task in tasks]}
+        """For node agents: report what is in use, what runs and what ended. Returns what to run and what to stop.
+        `answers`: the agent also waits for `orders`, and answers the questions that come with them."""
+        body: dict[str, Any] = {"tasks": [dict(task) for task in tasks], "answers": answers}
         if used is not None:
             body["used"] = dict(used)
         return cast("NodeOrders", self._http.json("POST", f"{_node(name)}/heartbeat", json=body, repeatable=True))

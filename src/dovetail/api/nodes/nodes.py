@@ -73,7 +73,10 @@ class Reported(Strict):
 
 
 class Heartbeat(Strict):
+    """`answers`: the agent waits for its orders (`GET /nodes/NAME/orders`), and answers questions."""
+
     used: MeasuredUse | None = None
+    answers: bool = False
     tasks: Annotated[list[Reported], Field(max_length=10_000)] = []
 
 
@@ -243,7 +246,7 @@ async def heartbeat(request: Request, name: str) -> Json[NodeOrders]:
     heard = await model_in(request, Heartbeat)
     reports = [TaskReport(task.key, task.state, task.exit_code, task.reason) for task in heard.tasks]
     used = None if heard.used is None else heard.used.amounts()
-    return Json(orders_of(await plane_of(request).nodes.heartbeat(name, used, reports)))
+    return Json(orders_of(await plane_of(request).nodes.heartbeat(name, used, reports, answers=heard.answers)))
 
 
 @router.get("/nodes/{name}/orders")

@@ -87,7 +87,7 @@ class RegisteredBackend:
         self._monotonic_s, self._node_of = monotonic_s, node_of
         self.calls = AgentCalls(self._ring)
         self._changes: dict[str, _Changes] = {}
-        self._fetched_at: dict[str, float] = {}  # when an agent last waited for its orders
+        self._agent_seen_at: dict[str, float] = {}  # when an agent was last heard of that answers questions
         self._settled_at = 0.0
         self._first_version = 0
         self._report: Report | None = None
@@ -159,8 +159,8 @@ class RegisteredBackend:
     async def _ask(self, key: str, kind: CallKind, **asked: Any) -> dict[str, Any]:
         """Raises KeyError for a node without an agent that can be asked."""
         node = await self._node(key)
-        fetched_at = self._fetched_at.get(node)
-        if fetched_at is None or self._monotonic_s() - fetched_at > FORGOTTEN_AFTER_S:
+        seen_at = self._agent_seen_at.get(node)
+        if seen_at is None or self._monotonic_s() - seen_at > FORGOTTEN_AFTER_S:
             raise NoOutput(f"node {node} has no agent that could be asked for it; look there")
         return await self.calls.ask(node, kind, key, **asked)
 
@@ -176,8 +176,10 @@ class RegisteredBackend:
     async def close(self) -> None:
         self._report = None
 
-    async def heartbeat(self, node: str, reports: list[TaskReport]) -> HeartbeatReply:
-        """Record what the node reports, and answer with its orders."""
+    async def heartbeat(self, node: str, reports: list[TaskReport], *, answers: bool = False) -> HeartbeatReply:
+        """Record what the node reports, and answer with its orders. `answers`: its agent answers questions."""
+        if answers:
+            self._agent_seen_at[node] = self._monotonic_s()
         unordered = {report.key: None for report in reports if not await self._record_report(node, report)}
         reply = self._reply(node, [])
         reply.stop.extend([key for key in unordered if key not in reply.stop])
@@ -188,12 +190,12 @@ class RegisteredBackend:
         if self._report is None:
             raise NotStarted(f"backend {self.name} is not started; ask again when it is")
         changes = self._changes_of(node)
-        self._fetched_at[node] = self._monotonic_s()
+        self._agent_seen_at[node] = self._monotonic_s()
         if changes.version == after:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await changes.changed.wait()
-        self._fetched_at[node] = self._monotonic_s()
+        self._agent_seen_at[node] = self._monotonic_s()
         return self._reply(node, self.calls.take(node))
 
     def _reply(self, node: str, calls: list[NodeCall]) -> HeartbeatReply:

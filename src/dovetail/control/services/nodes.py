@@ -110,7 +110,9 @@ class NodeService:
         for name in names:
             self._last_heartbeats.setdefault(name, now)
 
-    async def heartbeat(self, name: str, used: Amounts | None, reports: list[TaskReport]) -> HeartbeatReply:
+    async def heartbeat(
+        self, name: str, used: Amounts | None, reports: list[TaskReport], *, answers: bool = False
+    ) -> HeartbeatReply:
         """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
         self._must_be_registered(name)
         self._last_heartbeats[name] = time.monotonic()
@@ -122,7 +124,7 @@ class NodeService:
         if events:
             self._put(events)
         try:
-            return await self._registered.heartbeat(name, reports)
+            return await self._registered.heartbeat(name, reports, answers=answers)
         except NotStarted as error:
             raise Unavailable(str(error)) from None
 

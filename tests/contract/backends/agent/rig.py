@@ -71,7 +71,7 @@ class AgentRoutes(RegisteredBackend):
         async def heartbeat(name: str, request: Request) -> Response:
             heard = Heartbeat.model_validate(await request.json())
             reports = [TaskReport(one.key, one.state, one.exit_code, one.reason) for one in heard.tasks]
-            return await self._told(lambda: self.heartbeat(name, reports))
+            return await self._told(lambda: self.heartbeat(name, reports, answers=heard.answers))
 
         @app.get("/api/v1/nodes/{name}/orders")
         async def orders(name: str, after: int, wait_s: float) -> Response:
