@@ -208,6 +208,8 @@ def type_words(field: Schema, models: Schema, places: Mapping[str, str]) -> str:
         if "enum" in models[name]:
             return ", ".join(f"`{word}`" for word in models[name]["enum"])
         return f"[`{places[name]}`](#{_anchor(places[name])})" if places.get(name) else "see below"
+    if "format" in field:
+        return WORDS["string"]  # what YAML reads as a number is taken as text
     if "anyOf" in field:
         choices = [type_words(one, models, places) for one in field["anyOf"] if one.get("type") != "null"]
         return " or ".join(dict.fromkeys(choices))

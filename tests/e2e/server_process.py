@@ -65,6 +65,11 @@ class ServerProcess:
         raise AssertionError(f"the server was not ready in {timeout_s} s:\n{self.log.read_text()[-3000:]}")
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

@@ -80,5 +80,5 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.add_middleware(EncodedSlashes)
     app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=Guard(plane.access).caller)
     problems.install(app)
-    describe(app)
+    describe(app, PREFIX)
     return app

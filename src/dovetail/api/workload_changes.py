@@ -113,7 +113,7 @@ async def execute(
     """Run a command next to a running task: in its directory, with its environment and limits. The task is named as in
     `train.3`, or by `replica`; otherwise it is the first.
 
-    Read its output under the id of the answer; it ends when nobody reads for a minute. 501: the backend cannot do this.
+    Read its output under the id of the answer; it ends when nobody reads for a minute. 409: the backend cannot do this.
     """
     wish = await model_in(request, ExecWish)
     row, task = await _task_beside(request, ref, namespace, replica)
@@ -132,7 +132,7 @@ async def attach(
     """Attach to a running task: follow what it writes from now on, and write to its input if it has `run.stdin`.
 
     Output is read, and input sent, as with a command next to a task; the exit code is that of the task. To end it
-    detaches: the task goes on. 501: the backend cannot do this.
+    detaches: the task goes on. 409: the backend cannot do this.
     """
     row, task = await _task_beside(request, ref, namespace, replica)
     takes_input = bool((row["spec"].get("run") or {}).get("stdin"))

@@ -12,22 +12,23 @@ from pydantic import AfterValidator, Field, model_validator
 
 from dovetail.model.text.listing import count, ranges
 from dovetail.model.text.quantity import Bytes, Count, show_bytes
-from dovetail.model.text.strict import AtField, Strict, is_word, shared, shown
+from dovetail.model.text.strict import AtField, Strict, is_word, shared, shown, text_format
 
 #: Thousandths of one device.
 WHOLE = 1000
 MAX_DEVICES = 1024
 MAX_ISLANDS = 256
+MAX_MODEL = 100
 
 
 def check_model(value: str) -> str:
-    if not is_word(value, 100):
+    if not is_word(value, MAX_MODEL):
         words = "is not a GPU model; write it without spaces, at most 100 characters, such as H100"
         raise ValueError(f"{shown(value)} {words}")
     return value
 
 
-ModelName = Annotated[str, AfterValidator(check_model)]
+ModelName = Annotated[str, AfterValidator(check_model), text_format("gpu-model", least=1, most=MAX_MODEL)]
 DeviceName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\s,]+$")]
 NumaNode = Annotated[Count, Field(le=100_000)]
 

@@ -15,7 +15,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from dovetail.model.text.quantity import Count
-from dovetail.model.text.strict import AtField, Name, Strict, check_name, shared, shown
+from dovetail.model.text.strict import MAX_NAME, AtField, Name, Strict, check_name, shared, shown, text_format
 from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread
 from dovetail.model.workloads.constraint import Constraint, ConstraintKind, Expression, Text, Weight, check_expressions
 from dovetail.model.workloads.limits import MAX_CONSTRAINTS
@@ -46,9 +46,9 @@ def check_prose(value: str) -> str:
     return value
 
 
-Prose = Annotated[str, AfterValidator(check_prose)]
-Pattern = Annotated[str, AfterValidator(_check_pattern)]
-Place = Annotated[str, AfterValidator(_check_place)]
+Prose = Annotated[str, AfterValidator(check_prose), text_format("prose")]
+Pattern = Annotated[str, AfterValidator(_check_pattern), text_format("name-pattern", least=1, most=100)]
+Place = Annotated[str, AfterValidator(_check_place), text_format("place", least=1, most=2 * MAX_NAME + 1)]
 
 
 class PolicyScope(Strict):

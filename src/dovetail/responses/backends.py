@@ -4,8 +4,6 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from dovetail.responses import ItemList
-
 
 class BackendRow(TypedDict):
     """`state` is that of its circuit breaker: closed (in use), open (not called), half-open, starting or unusable;
@@ -44,9 +42,10 @@ class AddedBackend(BackendDetail):
     notes: list[str]
 
 
-class BackendList(ItemList[BackendRow]):
+class BackendList(TypedDict):
     """`kinds`: the kinds of backend that the server can add."""
 
+    items: list[BackendRow]  # of a list that is derived from, Pydantic would not know what it holds
     kinds: list[str]
 
 

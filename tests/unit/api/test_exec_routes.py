@@ -40,9 +40,10 @@ def started(local: httpx.Client) -> tuple[str, str]:
 def test_a_backend_that_cannot_run_commands_says_so(http: httpx.Client) -> None:
     submitted(http, {"name": "simulated"})
     in_state(http, "simulated", "running")
-    problem = problem_in(http.post("/workloads/simulated/exec", json={"command": ["ls"]}), 501)
+    problem = problem_in(http.post("/workloads/simulated/exec", json={"command": ["ls"]}), 409)
     assert problem["detail"].startswith("backend sim, which runs simulated.0, ")
     assert problem["detail"].endswith("cannot run commands next to its tasks")
+    assert problem["type"] == "urn:dovetail:problem:not-supported"
     http.delete("/workloads/simulated")
 
 

@@ -83,9 +83,10 @@ def test_the_description_is_complete_and_refers_only_to_what_it_holds(root: http
 def test_short_forms_of_fields_are_described_beside_the_long_ones(root: httpx.Client) -> None:
     schemas = root.get("/openapi.json").json()["components"]["schemas"]
     conflict = schemas["Workload"]["properties"]["conflicts"]["items"]["anyOf"]
-    assert conflict == [{"$ref": "#/components/schemas/ConflictSet"}, {"type": "string"}]
-    assert {"type": "string"} in schemas["ResourceRequest"]["properties"]["gpu_model"]["anyOf"]
-    assert {"type": "string"} in schemas["Spread"]["properties"]["of"]["anyOf"]
+    name = {"type": "string", "format": "name", "minLength": 1, "maxLength": 100}
+    assert conflict == [{"$ref": "#/components/schemas/ConflictSet"}, name]
+    assert name | {"format": "gpu-model"} in schemas["ResourceRequest"]["properties"]["gpu_model"]["anyOf"]
+    assert name in schemas["Spread"]["properties"]["of"]["anyOf"]
     kinds = [form["type"] for form in schemas["Topology"]["properties"]["switches"]["anyOf"]]
     assert kinds == ["object", "array"]
 

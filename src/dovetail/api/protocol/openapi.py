@@ -17,11 +17,15 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, TypeAdapter
 from starlette.responses import Response
 
+from dovetail.api.protocol.links import add_links
 from dovetail.api.protocol.replies import EventStream, Json, NoContent
 from dovetail.responses.problems import ProblemDocument
 
 _COMPONENTS = "#/components/schemas/"
 _TEXT: dict[str, Any] = {"type": "string"}
+_SCHEME = "token"  # the name of the way in which a request says who asks
+
+OPEN_PATHS = frozenset({"/health", "/ready"})  # whoever probes needs no token
 
 _described: dict[str, Any] = {}  # every type that some route takes or answers, by the name of its schema
 
@@ -56,8 +60,8 @@ class Routes(APIRouter):
         super().add_api_route(path, endpoint, *args, **how)
 
 
-def describe(app: FastAPI) -> None:
-    """Give the app an `openapi()` that is complete."""
+def describe(app: FastAPI, prefix: str) -> None:
+    """Give the app an `openapi()` that is complete. `prefix`: that of the paths of its routes."""
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -68,9 +72,13 @@ def describe(app: FastAPI) -> None:
             schemas |= bodies["$defs"]
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
-            for path in found["paths"].values():
-                for operation in path.values():
+            for path, operations in found["paths"].items():
+                for operation in operations.values():
                     operation["responses"].pop("422", None)  # FastAPI's own; problems are under `default`
+                    operation["security"] = [] if path in OPEN_PATHS else [{_SCHEME: []}]
+            found["components"]["securitySchemes"] = {_SCHEME: {"type": "http", "scheme": "bearer"}}
+            _rename_bounds(schemas)
+            add_links(found, prefix)
             app.openapi_schema = found
         return app.openapi_schema
 
@@ -80,6 +88,17 @@ def describe(app: FastAPI) -> None:
 async def description_of(app: FastAPI) -> dict[str, Any]:
     """The description. A thread builds it the first time, because that takes about a second."""
     return await asyncio.to_thread(app.openapi)
+
+
+def _rename_bounds(schema: Any) -> None:
+    """Pydantic writes the bounds of a number that a validator reads first as `ge` and `le`, which mean nothing."""
+    if isinstance(schema, dict):
+        for word, keyword, tighter in (("ge", "minimum", max), ("le", "maximum", min)):
+            if isinstance(schema.get(word), int | float):
+                bound = schema.pop(word)
+                schema[keyword] = tighter(bound, schema.get(keyword, bound))
+    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _rename_bounds(inner)
 
 
 def _answers(endpoint: Callable[..., Any]) -> dict[int, dict[str, Any]]:

@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.api.protocol.encoded_slashes import DECODED_PATH
 from dovetail.api.protocol.known_hosts import KnownHosts, one_host
-from dovetail.api.protocol.openapi import description_of
+from dovetail.api.protocol.openapi import OPEN_PATHS, description_of
 from dovetail.api.protocol.replies import json_bytes
 from dovetail.control.errors import Conflict, NotFound, NotSupported, Unavailable
 from dovetail.control.services.access import Caller
@@ -39,7 +39,7 @@ RETRY_AFTER_S = 1
 MAX_PATH = 300  # of an address that is echoed
 REQUEST_ID = "X-Request-Id"
 _SENSIBLE = re.compile(r"[A-Za-z0-9._:-]{1,100}", re.ASCII)
-PROBES = frozenset({"/health", "/ready"})  # whoever probes may call the server what it likes
+PROBES = OPEN_PATHS  # whoever probes may call the server what it likes
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _SLUGS = {
     400: ("bad-request", "The request cannot be understood"),
@@ -55,9 +55,11 @@ _SLUGS = {
     422: ("invalid", "What was sent cannot be used"),
     431: ("headers-too-large", "The headers are too large"),
     500: ("internal", "Something went wrong on the server"),
-    501: ("not-supported", "The backend cannot do that"),
     503: ("unavailable", "Not now"),
 }
+
+#: A refusal and no failure of the server: what is asked for contradicts where the task runs.
+_NOT_SUPPORTED = ("not-supported", "The backend cannot do that")
 
 log = structlog.get_logger()
 
@@ -72,13 +74,16 @@ class HttpProblem(Exception):
         *,
         errors: Sequence[Complaint] = (),
         headers: Mapping[str, str] | None = None,
+        kind: tuple[str, str] | None = None,
     ) -> None:
+        """`kind`: name and title, where they are not those of all problems with the status."""
         super().__init__(detail)
+        self.kind = kind or _SLUGS.get(status) or (f"http-{status}", _phrase(status))
         self.status, self.detail, self.errors, self.headers = status, detail, errors, dict(headers or {})
 
 
 def answer_of(problem: HttpProblem, path: str, request_id: str) -> Response:
-    slug, title = _SLUGS.get(problem.status) or (f"http-{problem.status}", _phrase(problem.status))
+    slug, title = problem.kind
     document: ProblemDocument = {
         "type": f"urn:dovetail:problem:{slug}",
         "title": title,
@@ -104,7 +109,7 @@ def problem_of(error: Exception) -> HttpProblem:
         case Conflict():
             return HttpProblem(409, str(error))
         case NotSupported():
-            return HttpProblem(501, str(error))
+            return HttpProblem(409, str(error), kind=_NOT_SUPPORTED)
         case Unavailable():
             return HttpProblem(503, str(error), headers={"Retry-After": str(RETRY_AFTER_S)})
         case StoreError():

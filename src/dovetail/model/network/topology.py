@@ -14,9 +14,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dovetail.model.text.hostlist import expanded
 from dovetail.model.text.quantity import Bandwidth, Count, Latency
-from dovetail.model.text.strict import AtField, Name, Strict, closest, is_word, shared, shown
+from dovetail.model.text.strict import AtField, Name, Strict, closest, is_word, shared, shown, text_format
 from dovetail.model.workloads.affinity import HOST, Level
-from dovetail.model.workloads.selection import LabelKey, LabelValue, as_text
+from dovetail.model.workloads.selection import AS_TEXT, LabelKey, LabelValue
 
 MAX_LEVELS = 20
 MAX_HOSTS = 1_000_000
@@ -41,7 +41,7 @@ def _check_vertex(value: str) -> str:
     return value
 
 
-Vertex = Annotated[str, BeforeValidator(as_text), AfterValidator(_check_vertex)]
+Vertex = Annotated[str, AS_TEXT, AfterValidator(_check_vertex), text_format("vertex", least=1, most=253)]
 
 
 class LinkDefaults(NamedTuple):

@@ -89,7 +89,7 @@ def show_time(at: float) -> str:
 
 _SCHEMA = WithJsonSchema(
     {
-        "anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}],
+        "anyOf": [{"type": "string", "format": "moment"}, {"type": "number", "minimum": 0, "maximum": _LATEST_S}],
         "description": ACCEPTED,
         "examples": ["now", "+2h", "2026-12-01T08:00"],
     }

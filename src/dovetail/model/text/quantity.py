@@ -13,7 +13,7 @@ from decimal import Decimal
 from types import UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from dovetail.model.text.amounts import BINARY_UNITS, DECIMAL_UNITS, shortest
 from dovetail.model.text.amounts import format_bandwidth as format_bandwidth
@@ -227,11 +227,16 @@ def format_latency(latency_ns: int) -> str:
 
 
 def _written(
-    parse: Callable[[object], object], write: Callable[[Any], object], kind: str, example: str
+    parse: Callable[[object], object],
+    write: Callable[[Any], object],
+    kind: str,
+    example: str,
+    text_format: str,
+    *plain: dict[str, object],
 ) -> tuple[object, ...]:
-    """How Pydantic reads, writes and documents a quantity."""
+    """How Pydantic reads, writes and documents a quantity: text in a format, or one of some `plain` numbers."""
     schema = {
-        "anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}],
+        "anyOf": [{"type": "string", "format": text_format, "minLength": 1, "maxLength": MAX_TYPED}, *plain],
         "description": kind,
         "examples": [example],
         "x-parser": parse.__name__,
@@ -251,11 +256,24 @@ def how_written(annotation: Any, metadata: Sequence[Any] = ()) -> Callable[[Any]
     return None
 
 
-Cores = Annotated[float, *_written(parse_cores, format_cores, "CPU cores", "500m")]
-MeasuredCores = Annotated[float, *_written(parse_measured_cores, format_cores, "CPU cores", "500m")]
-GpuAmount = Annotated[float, *_written(parse_gpus, format_gpus, "whole GPUs, or a share of one", "250m")]
-Bytes = Annotated[int, *_written(parse_bytes, format_bytes, "bytes with a unit", "64GiB")]
-Bandwidth = Annotated[int, *_written(parse_bandwidth_mbps, format_bandwidth, "a bandwidth", "400Gbps")]
-Latency = Annotated[int, *_written(parse_latency_ns, format_latency, "a latency", "5us")]
-Duration = Annotated[float, *_written(parse_duration_s, format_duration, "a duration", "10m")]
-Count = Annotated[int, BeforeValidator(parse_count), WithJsonSchema({"type": "integer", "minimum": 0})]
+def _number(most: float) -> dict[str, object]:
+    return {"type": "number", "minimum": 0, "maximum": most}
+
+
+_GPUS = ({"type": "integer", "minimum": 0, "maximum": MAX_COUNT}, _number(1))
+
+Cores = Annotated[float, *_written(parse_cores, format_cores, "CPU cores", "500m", "cores", _number(MAX_CORES))]
+MeasuredCores = Annotated[
+    float, *_written(parse_measured_cores, format_cores, "CPU cores", "500m", "cores", _number(MAX_CORES))
+]
+GpuAmount = Annotated[
+    float, *_written(parse_gpus, format_gpus, "whole GPUs, or a share of one", "250m", "gpus", *_GPUS)
+]
+Bytes = Annotated[int, *_written(parse_bytes, format_bytes, "bytes with a unit", "64GiB", "bytes", _number(MAX_BYTES))]
+Bandwidth = Annotated[int, *_written(parse_bandwidth_mbps, format_bandwidth, "a bandwidth", "400Gbps", "bandwidth")]
+Latency = Annotated[int, *_written(parse_latency_ns, format_latency, "a latency", "5us", "latency", {"const": 0})]
+#: The format has a name of its own: `duration` is that of ISO 8601, which is another.
+Duration = Annotated[
+    float, *_written(parse_duration_s, format_duration, "a duration", "10m", "time-span", _number(MAX_DURATION_S))
+]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT), BeforeValidator(parse_count)]

@@ -79,8 +79,15 @@ def check_node_name(value: str) -> str:
     return value
 
 
-Name = Annotated[str, AfterValidator(check_name)]
-NodeName = Annotated[str, AfterValidator(check_node_name)]
+def text_format(name: str, *, most: int | None = None, least: int = 0) -> Any:
+    """For `Annotated`: the JSON schema of the text names its format, and says how long it may be. A validator checks
+    it, with a better message than a schema gives."""
+    bounds = {"minLength": least or None, "maxLength": most}
+    return Field(json_schema_extra={"format": name, **{key: bound for key, bound in bounds.items() if bound}})
+
+
+Name = Annotated[str, AfterValidator(check_name), text_format("name", least=1, most=MAX_NAME)]
+NodeName = Annotated[str, AfterValidator(check_node_name), text_format("node-name", least=1, most=MAX_NODE_NAME)]
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dovetail.model.text.quantity import MAX_MBPS, Count, parse_bandwidth_mbps
-from dovetail.model.text.strict import AtField, Name, Strict, shared, shown
+from dovetail.model.text.strict import AtField, Name, Strict, shared, shown, text_format
 from dovetail.model.workloads.constraint import Weight
 from dovetail.model.workloads.selection import LabelMatch, Labels
 
@@ -26,7 +26,7 @@ def _as_peers(value: Any) -> Any:
     return {"workload": value} if isinstance(value, str) else value
 
 
-Level = Annotated[str, AfterValidator(_check_level)]
+Level = Annotated[str, AfterValidator(_check_level), text_format("level", least=1, most=253)]
 Distance = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
@@ -136,4 +136,4 @@ class Traffic(Strict):
     """The total traffic with another workload of the same namespace, both directions together."""
 
     to: Name
-    mbps: Annotated[int, BeforeValidator(_as_mbps), Field(ge=1)]
+    mbps: Annotated[int, Field(ge=1, le=MAX_MBPS), BeforeValidator(_as_mbps)]

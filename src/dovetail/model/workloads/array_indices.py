@@ -6,10 +6,10 @@ The index of a task is in its environment (`DOVETAIL_ARRAY_INDEX`). Replicas are
 from functools import lru_cache
 from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
-from dovetail.model.text.strict import shown
-from dovetail.model.workloads.selection import as_text
+from dovetail.model.text.strict import shown, text_format
+from dovetail.model.workloads.selection import AS_TEXT
 
 MAX_INDEX = 10**9
 MAX_INDICES = 1_000_000
@@ -72,4 +72,10 @@ def _checked(text: str) -> str:
     return text
 
 
-ArrayText = Annotated[str, BeforeValidator(as_text), Field(max_length=10_000), AfterValidator(_checked)]
+ArrayText = Annotated[
+    str,
+    AS_TEXT,
+    Field(max_length=10_000),
+    AfterValidator(_checked),
+    text_format("array-indices", least=1),
+]

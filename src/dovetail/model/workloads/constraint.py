@@ -11,11 +11,12 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from dovetail.model.text.quantity import Count
-from dovetail.model.text.strict import AtField, Name, Strict, shared
+from dovetail.model.text.strict import AtField, Name, Strict, shared, text_format
 from dovetail.model.workloads.limits import MAX_ALL_EXPRESSIONS, MAX_VALUES
 
 Weight = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Text = Annotated[str, Field(min_length=1)]  # the compiler limits the length, with a better message
+#: The compiler limits the length, with a better message.
+Text = Annotated[str, Field(min_length=1), text_format("expression")]
 
 
 class Comparison(StrEnum):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from dovetail.model.text.quantity import Count, Duration
-from dovetail.model.text.strict import Strict, is_word, shared, shown
+from dovetail.model.text.strict import Strict, is_word, shared, shown, text_format
 from dovetail.model.workloads.limits import MAX_LABELS, MAX_MATCHES, MAX_NODE_LABELS, MAX_TERMS, MAX_VALUES
 
 MAX_LABEL = 253
@@ -27,7 +27,9 @@ def as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-LabelKey = Annotated[str, AfterValidator(_check_label)]
+#: Before a text that YAML may have read as a number.
+AS_TEXT = BeforeValidator(as_text, json_schema_input_type=str | int | float | bool)
+LabelKey = Annotated[str, AfterValidator(_check_label), text_format("label-key", least=1, most=MAX_LABEL)]
 
 
 def _check_value(value: str) -> str:
@@ -36,7 +38,9 @@ def _check_value(value: str) -> str:
     return value
 
 
-LabelValue = Annotated[str, BeforeValidator(as_text), Field(max_length=MAX_LABEL), AfterValidator(_check_value)]
+LabelValue = Annotated[
+    str, AS_TEXT, Field(max_length=MAX_LABEL), AfterValidator(_check_value), text_format("label-value")
+]
 Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=MAX_LABELS)]
 NodeLabels = Annotated[dict[LabelKey, LabelValue], Field(max_length=MAX_NODE_LABELS)]
 

@@ -4,11 +4,11 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from dovetail.model.resources import Limits, ResourceRequest
 from dovetail.model.text.quantity import Count, Duration
-from dovetail.model.text.strict import MAX_NAME, AtField, Name, Strict, check_name, shared, shown
+from dovetail.model.text.strict import MAX_NAME, AtField, Name, Strict, check_name, shared, shown, text_format
 from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread, Traffic
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.array_indices import ArrayText, parse_array
@@ -22,10 +22,11 @@ from dovetail.model.workloads.limits import (
     MAX_RUN_BYTES,
 )
 from dovetail.model.workloads.roles import MAX_ROLES, Role
-from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration, as_text
+from dovetail.model.workloads.selection import AS_TEXT, Labels, NodeAffinity, Toleration, as_text
 
 DEFAULT_NAMESPACE = "default"
 MAX_PATH = 4096
+MAX_QUEUE_PATH = 300
 _VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
 
 
@@ -37,18 +38,18 @@ def _printable(value: str) -> str:
 
 def check_path(value: str) -> str:
     """A path of names such as `research/nlp`."""
-    if len(value) > 300:
-        raise ValueError(f"is {len(value)} characters long; a queue's path has at most 300")
+    if len(value) > MAX_QUEUE_PATH:
+        raise ValueError(f"is {len(value)} characters long; a queue's path has at most {MAX_QUEUE_PATH}")
     for part in value.split("/"):
         check_name(part)
     return value
 
 
-Printable = Annotated[str, AfterValidator(_printable)]
+Printable = Annotated[str, AfterValidator(_printable), text_format("printable")]
 Pattern = Annotated[Printable, Field(min_length=1, max_length=200)]
-QueuePath = Annotated[str, AfterValidator(check_path)]
+QueuePath = Annotated[str, AfterValidator(check_path), text_format("queue-path", least=1, most=MAX_QUEUE_PATH)]
 #: A command-line word or variable value; numbers and booleans are taken as written.
-Word = Annotated[str, BeforeValidator(as_text), Field(max_length=MAX_ARGUMENT_BYTES)]
+Word = Annotated[str, AS_TEXT, Field(max_length=MAX_ARGUMENT_BYTES), text_format("argument")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=1000)]
 
 
