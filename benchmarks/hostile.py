@@ -26,10 +26,12 @@ import httpx
 from benchmarks.control.server import Server, running
 from benchmarks.harness import Bar, Bench, Measured, at_most, benchmark
 from benchmarks.process_memory import MB
+from dovetail.control.plane import WARM_UP_AFTER_S
 
 DELAY_MS, LARGE_DELAY_MS, GROWTH_MB = 50.0, 200.0, 150.0
 PAUSE_S = 0.03
 REST_S = 2.0
+STARTED_S = WARM_UP_AFTER_S + 3.0  # by then the server has loaded everything
 LARGEST = 8 * 2**20 - 1000
 JSON, YAML = {"Content-Type": "application/json"}, {"Content-Type": "application/yaml"}
 
@@ -310,6 +312,7 @@ def _measured(kind: HostileKind) -> Callable[[Bench], Iterator[tuple[str, Measur
             _post(server, _affinity(500))  # a reader has started, as on any server that is in use
             use = SteadyUse(server)
             with use.going_on(), _peak_of(server.process.pid) as peaks:
+                time.sleep(STARTED_S)
                 use.rest()
                 before, since = use.longest(time.perf_counter() - REST_S), time.perf_counter()
                 held = peaks[-1]

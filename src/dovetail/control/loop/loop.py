@@ -32,6 +32,7 @@ from dovetail.store.contract import Store, StoreError
 
 SENT_AT_ONCE = 200  # commands, between two turns of others
 FEWEST, MOST_DECISIONS = 16, 20_000  # of a turn
+WRITE_SLICES = 4  # a step should be written within so many slices
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 REMEMBER_EVERY_S = 60.0
@@ -73,6 +74,7 @@ class ControlLoop:
         self._written = written
         self._ring = ring  # new history was written
         self._limit = 64  # it grows while decisions are fast
+        self._wrote_s = 0.0  # the time that the last step took to write
         self._postponed = False  # the last turn had no time left to decide
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
@@ -228,8 +230,10 @@ class ControlLoop:
         elapsed_s = time.perf_counter() - began
         if len(self._engine.decisions) > before:
             self._metrics.decided(self._engine.decisions[before:], elapsed_s)
-        if self._engine.spent >= self._limit or elapsed_s > self._slice_s:
-            wanted = self._limit * self._slice_s / max(elapsed_s, 1e-6)
+        # A sender waits for what is written before its own request. Small steps keep that short, large ones cost less.
+        slowest_s = max(elapsed_s, self._wrote_s / WRITE_SLICES)
+        if self._engine.spent >= self._limit or slowest_s > self._slice_s:
+            wanted = self._limit * self._slice_s / max(slowest_s, 1e-6)
             self._limit = int(min(max(wanted, self._limit / 2, FEWEST), 2 * self._limit, MOST_DECISIONS))
         return commands
 
@@ -248,7 +252,8 @@ class ControlLoop:
         if self.trouble:
             log.info("the store can be written again")
             self.trouble = ""
-        self._metrics.slice_s.labels("write").observe(time.perf_counter() - began)
+        self._wrote_s = time.perf_counter() - began
+        self._metrics.slice_s.labels("write").observe(self._wrote_s)
 
     def _seconds_to_wake(self) -> float | None:
         moments = [*self._wakes, self._remembered_at + REMEMBER_EVERY_S] if self._learned else self._wakes
