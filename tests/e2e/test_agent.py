@@ -60,6 +60,7 @@ def agent(server: ServerProcess, client: Client, tmp_path_factory: pytest.TempPa
     token = client.make_join_token(uses=1, ttl="10m")["token"]
     print_of = fingerprint(server.folder / "data" / "tls.crt")
     found.start("--join", server.url, "--token", token, "--fingerprint", print_of)
+    wait_for((found.data / "identity.json").exists, "it has joined, and has its token")
     wait_for(lambda: [node["name"] for node in client.nodes()] == ["far"])
     yield found
     found.end()
