@@ -17,23 +17,27 @@ from dovetail.access.certificates import fingerprint
 from dovetail.client import Client, DovetailError
 
 pytestmark = pytest.mark.needs_server
+AGENT = (sys.executable, "-m", "dovetail.cli.main", "agent")
 
 
 class AgentProcess:
     """`dovetail agent` in a folder of its own: start, kill and start again."""
 
     def __init__(self, folder: Path, name: str = "far") -> None:
-        self.data, self.log, self._name = folder / name, folder / f"{name}.log", name
+        self.data, self.log = folder / name, folder / f"{name}.log"
         settings = folder / f"{name}.yaml"
         settings.write_text("{heartbeat: 1s, longest_pause: 200ms, local: {run_as: server, grace_s: 1s}}\n")
-        self._command = [sys.executable, "-m", "dovetail.cli.main", "agent", "--config", str(settings)]
-        self._command += ["--name", name, "--data", str(self.data)]
+        self._options = ("--config", str(settings), "--name", name, "--data", str(self.data))
         self.process: WarmProcess | None = None
 
     def start(self, *options: str) -> None:
+        self.start_as(*self._options, *options)
+
+    def start_as(self, *options: str) -> None:
+        """With these options and no others."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("DOVETAIL_")}
         with self.log.open("ab") as log:
-            self.process = WarmProcess([*self._command, *options], stdout=log, stderr=log, env=env)
+            self.process = WarmProcess([*AGENT, *options], stdout=log, stderr=log, env=env)
 
     def end(self, number: int = signal.SIGKILL) -> int:
         assert self.process is not None
@@ -124,6 +128,22 @@ def test_its_token_speaks_for_its_node_alone(server: ServerProcess, client: Clie
     agent.start("--join", server.url, "--token", token, "--fingerprint", fingerprint(server.folder / "data/tls.crt"))
     submitted(client, "again", "true")
     in_state(client, "again", "succeeded")
+
+
+def test_it_keeps_its_name_and_drains_when_it_is_told_to_stop(
+    client: Client, agent: AgentProcess, tmp_path: Path
+) -> None:
+    agent.end()
+    settings = tmp_path / "agent.yaml"
+    settings.write_text("{drain_on_stop: true, longest_pause: 200ms, local: {run_as: server, grace_s: 1s}}\n")
+    agent.start_as("--config", str(settings), "--data", str(agent.data))
+    submitted(client, "moved", "sleep 600")
+    in_state(client, "moved", "running")
+    assert agent.end(signal.SIGTERM) == 0
+    in_state(client, "moved", "pending")
+    assert client.node("far")["drained"]
+    client.cancel("moved")
+    client.uncordon("far")
 
 
 @pytest.mark.parametrize(

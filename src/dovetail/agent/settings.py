@@ -23,6 +23,10 @@ class AgentSettings(Strict):
     drain_on_stop: bool = False
     """On SIGTERM, let its tasks be moved elsewhere, and wait for that before it ends."""
 
+    def with_name(self, name: str) -> "AgentSettings":
+        local = LocalSettings.model_validate({**self.local.model_dump(exclude_unset=True), "node": name})
+        return self.model_copy(update={"local": local})
+
 
 def read_settings(config: Path | None, name: str | None, data: Path | None) -> AgentSettings:
     """From a YAML file, with what the options say above it. Raises Invalid and OSError."""
@@ -30,7 +34,4 @@ def read_settings(config: Path | None, name: str | None, data: Path | None) -> A
     found = read_one(AgentSettings, text, source)
     if data is not None:
         found = found.model_copy(update={"data": data})
-    if name is not None:
-        local = LocalSettings.model_validate({**found.local.model_dump(exclude_unset=True), "node": name})
-        found = found.model_copy(update={"local": local})
-    return found
+    return found if name is None else found.with_name(name)

@@ -210,6 +210,11 @@ class RegisteredBackend:
                 run.append(order.assignment)
         return HeartbeatReply(run, stop, kill, calls, self._changes_of(node).version)
 
+    def forget(self, node: str) -> None:
+        """It was removed, and nobody waits for its orders any more."""
+        self._changes.pop(node, None)
+        self._agent_seen_at.pop(node, None)
+
     def _changes_of(self, node: str) -> _Changes:
         found = self._changes.get(node)
         if found is None:

@@ -37,13 +37,17 @@ def command(
 
 
 def _settings(config: Path | None, name: str | None, data: Path | None) -> "AgentSettings":
+    """A machine that has joined keeps the name that it joined with, unless it is told another."""
+    from dovetail.agent.identity import CannotJoin, known_identity
     from dovetail.agent.settings import read_settings
     from dovetail.model.text.complaint import Invalid
 
     try:
-        return read_settings(config, name, data)
-    except (Invalid, OSError) as error:
+        found = read_settings(config, name, data)
+        known = known_identity(found.data) if found.local.node is None else None
+    except (Invalid, OSError, CannotJoin) as error:
         raise Failure(str(error)) from None
+    return found if known is None else found.with_name(known.node)
 
 
 def _joining(url: str | None, token: str | None, fingerprint: str | None) -> "JoinRequest | None":

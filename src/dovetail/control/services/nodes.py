@@ -66,6 +66,7 @@ class NodeService:
         self.must_exist(name)
         self._last_heartbeats.pop(name, None)
         await self._apply([NodeLeft(name, reason)])
+        self._registered.forget(name)
 
     async def patch(self, name: str, labels: dict[str, str | None], taints: list[Taint] | None) -> None:
         """Labels set to None are removed; taints, if given, replace all."""
