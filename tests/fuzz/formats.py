@@ -46,6 +46,7 @@ prose = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max
 FORMATS: dict[str, st.SearchStrategy[str]] = {
     "name": names,
     "node-name": node_names,
+    "host": st.ip_addresses().map(str) | node_names.filter(lambda name: not name.replace(".", "").isdigit()),
     "label-key": st.sampled_from(LABELS) | WORDS,
     "label-value": label_values,
     "level": levels,

@@ -25,7 +25,7 @@ from dovetail.model.reservation import Reservation
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.moment import MomentField
 from dovetail.model.text.quantity import Bandwidth, Bytes, Cores, Duration, GpuAmount, Latency
-from dovetail.model.text.strict import Name, NodeName
+from dovetail.model.text.strict import Host, Name, NodeName
 from dovetail.model.workloads.affinity import Level
 from dovetail.model.workloads.array_indices import ArrayText
 from dovetail.model.workloads.selection import LabelKey, LabelValue
@@ -97,6 +97,7 @@ def test_a_field_with_any_other_value_is_read_or_refused(manifest: Manifest, dat
 TYPES = {
     "name": Name,
     "node-name": NodeName,
+    "host": Host,
     "label-key": LabelKey,
     "label-value": LabelValue,
     "level": Level,

@@ -12,7 +12,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from dovetail.agent.identity import AgentIdentity, CannotJoin, JoinRequest, join, known_identity
+from dovetail.agent.identity import AgentIdentity, CannotJoin, JoinRequest, join, known_identity, own_address
 from dovetail.agent.order_journal import OrderJournal, assignment_of
 from dovetail.agent.reports import ReportOutbox
 from dovetail.agent.settings import AgentSettings
@@ -78,9 +78,8 @@ class Agent:
             raise CannotJoin(f"{words}: dovetail agent --join URL, with a token of dovetail token join")
         if known is None:
             assert joining is not None
-            return await self._for_ever(
-                lambda: asyncio.to_thread(join, self._settings.data, joining, self._described())
-            )
+            described = self._described(joining.url)
+            return await self._for_ever(lambda: asyncio.to_thread(join, self._settings.data, joining, described))
         if known.node != self._name:
             words = f"this machine has joined as {known.node}, not as {self._name}"
             raise CannotJoin(f"{words}; start it with --name {known.node}, or with another --data and a join token")
@@ -100,11 +99,15 @@ class Agent:
 
     async def _introduce(self) -> None:
         """Say what this node has now."""
-        await asyncio.to_thread(self._client.register_node, self._described())
+        described = await asyncio.to_thread(self._described, self._client.url)
+        await asyncio.to_thread(self._client.register_node, described)
 
-    def _described(self) -> dict[str, Any]:
+    def _described(self, url: str) -> dict[str, Any]:
         assert self._node is not None
-        return self._node.model_dump(mode="json", exclude={"backend"}, exclude_defaults=True)
+        described = self._node.model_dump(mode="json", exclude={"backend"}, exclude_defaults=True)
+        if "address" in self._settings.local.model_fields_set:
+            return described
+        return described | {"address": own_address(url)}
 
     async def _take_orders(self) -> None:
         while True:

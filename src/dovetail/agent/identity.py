@@ -7,6 +7,7 @@ the join token, and by nothing else.
 
 import hashlib
 import json
+import socket
 import ssl
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,6 +69,18 @@ def join(data: Path, given: JoinRequest, node: dict[str, Any]) -> AgentIdentity:
     identity = AgentIdentity(url=url, node=node["name"], token=made.get("token", given.token), certificate=certificate)
     write_private(data / _FILE, json.dumps(identity.model_dump()) + "\n")
     return identity
+
+
+def own_address(url: str) -> str | None:
+    """From which address this machine reaches the server; None if it cannot. Nothing is sent for that."""
+    parts = urlsplit(url)
+    try:
+        family, kind, _, _, target = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as asked:
+            asked.connect(target)
+            return str(asked.getsockname()[0])
+    except OSError:
+        return None
 
 
 def _believed(url: str, fingerprint: str, keep: Path) -> str:

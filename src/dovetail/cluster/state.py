@@ -72,6 +72,7 @@ class Cluster:
         self.outcome_changes = 0  # how often any of these four changed
         self.backend_names: list[str] = []
         self.backend_available: list[bool] = []
+        self.addresses: dict[str, str] = {}  # where services on a node are reached, if that is known
         self.offline_reasons: dict[str, str] = {}
         self.cordon_reasons: dict[str, str] = {}
         self.quarantines: dict[str, str] = {}  # why nothing new goes there for a while
@@ -112,6 +113,7 @@ class Cluster:
         self.backends[row] = self._backend_code(node.backend)
         self.online[row] = True
         self.offline_reasons.pop(node.name, None)
+        _note(self.addresses, node.name, node.address or "")
         self.present[row] = True
         self._runs.clear()
         self.generation += 1
@@ -136,9 +138,8 @@ class Cluster:
         self.succeeded[row] = self.failed[row] = 0
         self.pace_sum[row] = self.pace_weight[row] = 0.0
         self._runs.clear()
-        self.offline_reasons.pop(name, None)
-        self.cordon_reasons.pop(name, None)
-        self.quarantines.pop(name, None)
+        for notes in (self.addresses, self.offline_reasons, self.cordon_reasons, self.quarantines):
+            notes.pop(name, None)
         self.drained.discard(name)
         heappush(self._vacant, row)
         self.generation += 1
@@ -248,6 +249,7 @@ class Cluster:
         return Node(
             name=name,
             backend=self.backend_names[self.backends[row]],
+            address=self.addresses.get(name),
             capacity=capacity_of(amounts),
             labels=self.topology.own_labels(name, self.labels.row(row)),
             taints=list(self.taints.row(row)),

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.resources import Capacity
-from dovetail.model.text.strict import AtField, Name, NodeName, Strict, shared
+from dovetail.model.text.strict import AtField, Host, Name, NodeName, Strict, shared
 from dovetail.model.workloads.selection import NodeLabels, Taint
 from dovetail.model.workloads.workload import WorkloadKind
 
@@ -29,10 +29,12 @@ class Node(Strict):
     """A node's definition. Cordon, health and usage are state, not definition.
 
     `gpus` lists its GPUs, one group for each sort; `capacity.gpu` is then their number and may be left out.
+    `address`: where its services are reached.
     """
 
     name: NodeName
     backend: Name = "registered"
+    address: Host | None = None
     capacity: Capacity = shared(Capacity())
     labels: NodeLabels = shared({})
     taints: Annotated[list[Taint], Field(max_length=100)] = shared([])

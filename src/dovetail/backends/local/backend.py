@@ -205,6 +205,7 @@ class LocalBackend:
         return Node(
             name=self._node,
             backend=self.name,
+            address=self._settings.address,
             capacity=measure_capacity(self._folder, self._settings.capacity),
             labels=measure_labels() | self._settings.labels | self._around.labels(),
             kinds=[WorkloadKind.JOB],

@@ -10,7 +10,7 @@ from dovetail.backends.pricing import Priced
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
-from dovetail.model.text.strict import MAX_NAME, NodeName, Strict
+from dovetail.model.text.strict import MAX_NAME, Host, NodeName, Strict
 from dovetail.model.workloads.selection import Labels, as_text
 from dovetail.model.workloads.workload import MAX_PATH
 
@@ -51,6 +51,8 @@ class LocalSettings(Priced):
     """The folder for run folders, with the output of tasks; by default one below `data`."""
     node: NodeName | None = None
     """The node's name; by default the host's name."""
+    address: Host = "127.0.0.1"
+    """Where others reach the services of this node. An agent takes the address from which it reaches the server."""
     labels: Labels = {}
     """Added to the measured `arch`, `os` and `hostname`, which they override."""
     capacity: CapacityOverride = CapacityOverride()

@@ -7,6 +7,7 @@ whatever was sent. `complaint` turns errors into complaints.
 import difflib
 import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -17,6 +18,7 @@ MAX_NAME = 100
 # Node names come from outside: host names with dots, or addresses with leading digits.
 NODE_NAME = re.compile(r"[A-Za-z0-9]+(?:[._-]+[A-Za-z0-9]+)*", re.ASCII)
 MAX_NODE_NAME = 253
+MAX_HOST = 253
 MAX_SHOWN = 60
 
 
@@ -79,6 +81,17 @@ def check_node_name(value: str) -> str:
     return value
 
 
+def check_host(value: str) -> str:
+    """An IP address, or the name of a host."""
+    try:
+        return str(ip_address(value))
+    except ValueError:
+        pass
+    if len(value) > MAX_HOST or not NODE_NAME.fullmatch(value) or value.replace(".", "").isdigit():
+        raise ValueError(f"{shown(value)} is neither an IP address nor the name of a host; leave out scheme and port")
+    return value
+
+
 def text_format(name: str, *, most: int | None = None, least: int = 0) -> Any:
     """For `Annotated`: the JSON schema of the text names its format, and says how long it may be. A validator checks
     it, with a better message than a schema gives."""
@@ -87,6 +100,7 @@ def text_format(name: str, *, most: int | None = None, least: int = 0) -> Any:
 
 
 Name = Annotated[str, AfterValidator(check_name), text_format("name", least=1, most=MAX_NAME)]
+Host = Annotated[str, AfterValidator(check_host), text_format("host", least=1, most=MAX_HOST)]
 NodeName = Annotated[str, AfterValidator(check_node_name), text_format("node-name", least=1, most=MAX_NODE_NAME)]
 
 
