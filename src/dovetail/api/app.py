@@ -7,9 +7,20 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends, names, network, queues, task_output, tokens, usage, workload_changes, workloads
+from dovetail.api import (
+    backends,
+    names,
+    network,
+    queues,
+    services,
+    task_output,
+    tokens,
+    usage,
+    workload_changes,
+    workloads,
+)
 from dovetail.api.nodes import nodes
-from dovetail.api.policies import policies, services
+from dovetail.api.policies import policies, service_affinity
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.body import BodiesInFlight
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
@@ -27,6 +38,7 @@ PREFIX = "/api/v1"
 MODULES = (
     workloads,
     workload_changes,
+    services,
     task_output,
     usage,
     names,
@@ -37,7 +49,7 @@ MODULES = (
     network,
     queues,
     policies,
-    services,
+    service_affinity,
     system,
 )
 

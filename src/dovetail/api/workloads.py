@@ -273,11 +273,14 @@ async def cancel(
     """Cancel it: pending tasks are dropped, running tasks are stopped. Asking again changes nothing, but with `force`
     tasks are killed, without the grace period of the workload.
 
-    The name of a group stands for all its workloads.
+    The name of a group stands for all its workloads; that of a service removes the service.
     """
     plane = plane_of(request)
     found = await plane.names.find(ref, namespace)
     first = found.workloads[0]
+    if found.service is not None:
+        await plane.services.remove(found.service, first["namespace"])
+        return AcceptedJson({"id": first["id"], "namespace": first["namespace"], "name": found.service})
     if found.replica is not None:
         raise HttpProblem(409, f"one task cannot be cancelled alone; cancel the whole workload: {typed(first)}")
     unfinished = [row["id"] for row in found.workloads if row["finished_at"] is None]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         profiles,
         queues,
         reservations,
+        services,
         simulation,
         tokens,
         topology,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["tokens"]
+__all__ += ["services", "tokens"]
 
 
 def __getattr__(name: str) -> ModuleType:

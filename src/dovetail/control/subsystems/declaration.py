@@ -25,6 +25,8 @@ class SubsystemDeclaration:
     settings    refers to a `Strict` model; the settings `subsystems.NAME` of the server are read by it
     metrics     refers to a function of a Prometheus registry, called once; its result is `context.metrics`
     migrations  the folder with its Alembic revisions; then `context.tables` is a database of its own
+    shared      refers to a function of its tables (None without migrations), called once; its result is what the
+                subsystem and the rest of the server both use, from several threads: `context.shared`, `host.shared`
     routes      refers to a FastAPI router; its paths begin with /api/v1/subsystems/NAME
     commands    by name, commands of `dovetail`
     always      it runs although no settings name it
@@ -36,6 +38,7 @@ class SubsystemDeclaration:
     settings: str = "dovetail.placement.contract:NoSettings"
     metrics: str = ""
     migrations: Path | None = None
+    shared: str = ""
     routes: str = ""
     commands: Mapping[str, SubsystemCommand] = field(default_factory=dict)
     always: bool = False

@@ -88,6 +88,10 @@ class SubsystemHost:
         """What the declared metrics function of a subsystem made."""
         return self._hosted[name].metrics
 
+    def shared(self, name: str) -> Any:
+        """What the declared function of a subsystem made for all threads of the server."""
+        return self._hosted[name].shared
+
     def tables(self, name: str) -> SubsystemTables | None:
         """Those of a subsystem, for its routes; None where it has none, or does not run."""
         hosted = self._hosted.get(name)
@@ -148,12 +152,13 @@ class _Hosted:
         self.tables: SubsystemTables | None = None
         if declaration.migrations is not None:
             self.tables = SubsystemTables(declaration.name, folder / "tables.db", declaration.migrations)
+        self.shared = load_object(declaration.shared)(self.tables) if declaration.shared else None
         self.runner: SubsystemRunner | None = None
         self._folder = folder
 
     def builder(self, control: ControlAccess) -> Callable[[], Subsystem]:
         name, tables = self.declaration.name, self.tables
-        context = SubsystemContext(name, self.settings, self.metrics, self._folder, tables, control)
+        context = SubsystemContext(name, self.settings, self.metrics, self._folder, tables, control, self.shared)
 
         def build() -> Subsystem:
             if tables is not None:

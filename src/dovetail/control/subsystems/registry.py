@@ -5,12 +5,14 @@ two subsystems share a name. An entry point refers to a `SubsystemDeclaration`.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from dovetail.control.subsystems.declaration import SubsystemCommand, SubsystemDeclaration
 from dovetail.model.plugin_loading import PluginError, load_object, load_plugin, offered_plugins
 
 GROUP = "dovetail.subsystems"
+_SERVICES = "dovetail.control.service_controller"
 _MODULE = "dovetail.control.subsystems.built_in"
 
 BUILT_IN: dict[str, SubsystemDeclaration] = {
@@ -21,6 +23,13 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             f"{_MODULE}:BackendHealth",
             settings=f"{_MODULE}:BackendHealthSettings",
             metrics="dovetail.control.backends.metrics:BackendMetrics",
+            always=True,
+        ),
+        SubsystemDeclaration(
+            "services",
+            f"{_SERVICES}.controller:ServiceController",
+            shared=f"{_SERVICES}.book:ServiceBook",
+            migrations=Path(__file__).parent.parent / "service_controller" / "revisions",
             always=True,
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),

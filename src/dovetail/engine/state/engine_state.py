@@ -181,7 +181,9 @@ class EngineState:
         self.work[work.id] = work
         if work.group is None:
             self.groups.admit(work)
-        self.cluster.placements.directory[work.key] = (work.id, work.replicas)
+        placements = self.cluster.placements
+        placements.directory[work.key] = (work.id, work.replicas)
+        placements.named_by_identity |= work.identity.workload != work.name
         if work.terms.max_unavailable:
             self.budgeted[work.id] = None
         if work.ending is not None:

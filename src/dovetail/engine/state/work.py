@@ -21,7 +21,7 @@ from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.model.record import WorkloadRecord
 from dovetail.model.requests.shape import Shape
-from dovetail.model.requests.task_identity import TaskIdentity, identity_of, pod_identity
+from dovetail.model.requests.task_identity import TaskIdentity, identity_of, known_as, pod_identity
 from dovetail.model.requests.terms import Terms
 from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Condition
@@ -94,7 +94,7 @@ class Work:
     def set_shape(self, shape: Shape) -> None:
         """What placement looks at from now on. What waits must not be in its place meanwhile: that follows from it."""
         self.shape = shape
-        known_by = (self.namespace, self.name, shape.service, self.terms.labels)
+        known_by = (self.namespace, known_as(self.name, self.terms.labels), shape.service, self.terms.labels)
         if shape.kubernetes is not None:
             talk = shape.traffic, shape.bandwidth_mbps
             self.identity = pod_identity(self.namespace, self.terms.labels, shape.kubernetes, *talk)

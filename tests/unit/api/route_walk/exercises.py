@@ -309,7 +309,7 @@ def check_a_constraint(walk: Walk) -> None:
 
 
 @exercises(
-    "GET /services",
+    "GET /affinity",
     "PUT /services/{service}/{side}",
     "GET /services/{service}/{side}",
     "DELETE /services/{service}/{side}",
