@@ -94,7 +94,6 @@ class World:
         grown = replace(self.record, revisions=(*self.record.revisions, made))
         self.record = grown.aiming_at(made.number, self.now, RolloutState.PROGRESSING)
 
-    @property
     def rollout(self) -> RolloutState:
         assert self.record is not None
         return self.record.rollout
@@ -103,7 +102,7 @@ class World:
 def running(replicas: int = 3, bad: frozenset[int] = frozenset(), **update: Any) -> World:
     world = World(record_of(service(replicas, **update)), bad=bad)
     world.settle(10)
-    assert world.rollout is RolloutState.COMPLETE
+    assert world.rollout() is RolloutState.COMPLETE
     world.most = 0
     return world
 
@@ -117,7 +116,7 @@ def test_an_update_surges_by_one_and_never_has_fewer_ready_than_asked_for() -> N
     world = running(3, max_surge=1, max_unavailable=0)
     world.update()
     world.settle(60)
-    assert world.rollout is RolloutState.COMPLETE
+    assert world.rollout() is RolloutState.COMPLETE
     assert world.revisions() == {0: 2, 1: 2, 2: 2}
     assert world.most == 4
     assert world.least_ready == 3
@@ -136,7 +135,7 @@ def test_a_version_that_crashes_is_rolled_back_and_the_old_one_never_stops_servi
     world = running(3, bad=frozenset({2}))
     world.update()
     world.settle(60)
-    assert world.rollout is RolloutState.ROLLED_BACK
+    assert world.rollout() is RolloutState.ROLLED_BACK
     assert world.record is not None
     assert "back to revision 1: replica 0: exit status 3" in world.record.message
     assert world.revisions() == {0: 1, 1: 1, 2: 1}
@@ -148,9 +147,9 @@ def test_a_version_that_never_becomes_ready_is_rolled_back_after_its_time() -> N
     world._ready_after_s = 1e9
     world.update()
     world.settle(29)
-    assert world.rollout is RolloutState.PROGRESSING
+    assert world.rollout() is RolloutState.PROGRESSING
     world.settle(20)
-    assert world.rollout is RolloutState.ROLLED_BACK
+    assert world.rollout() is RolloutState.ROLLED_BACK
     assert world.revisions() == {0: 1, 1: 1}
 
 
@@ -158,14 +157,14 @@ def test_without_rollback_a_failed_update_stays_where_it_is() -> None:
     world = running(2, bad=frozenset({2}), rollback=False)
     world.update()
     world.settle(30)
-    assert world.rollout is RolloutState.FAILED
+    assert world.rollout() is RolloutState.FAILED
     assert world.least_ready == 2
 
 
 def test_a_first_version_that_fails_has_nothing_to_go_back_to() -> None:
     world = World(record_of(service(2)), bad=frozenset({1}))
     world.settle(10)
-    assert world.rollout is RolloutState.FAILED
+    assert world.rollout() is RolloutState.FAILED
     assert len(world.revisions()) == 2
 
 
@@ -188,7 +187,7 @@ def test_a_failed_blue_green_update_leaves_traffic_where_it_was() -> None:
     world.update()
     world.settle(20)
     assert world.record is not None
-    assert world.rollout is RolloutState.ROLLED_BACK
+    assert world.rollout() is RolloutState.ROLLED_BACK
     assert world.record.active == 1
     assert world.revisions() == {0: 1, 1: 1}
     assert world.least_ready == 2
@@ -263,5 +262,5 @@ def test_whatever_happens_the_service_arrives_at_its_definition(
     world.settle(120)
     assert world.record is not None
     assert world.revisions() == dict.fromkeys(range(world.record.replicas), world.record.target)
-    assert world.rollout is RolloutState.COMPLETE
+    assert world.rollout() is RolloutState.COMPLETE
     assert len(world.replicas) == world.record.replicas

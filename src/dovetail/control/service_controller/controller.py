@@ -17,6 +17,8 @@ import structlog
 from dovetail.control.errors import ControlError
 from dovetail.control.service_controller.book import Key, ReplicaView, ServiceBook
 from dovetail.control.service_controller.health import HealthWatch, WatchedReplica
+from dovetail.control.service_controller.scaling import Autoscaler
+from dovetail.control.service_controller.signals import SignalMeter
 from dovetail.control.subsystems.contract import DurableStep, Subsystem, SubsystemContext
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.workload_questions import LiveReplica
@@ -91,6 +93,11 @@ class ServiceController(Subsystem):
         async with asyncio.TaskGroup() as both:
             both.create_task(self._reconcile_for_ever())
             both.create_task(self._health.run())
+            both.create_task(Autoscaler(self._book, SignalMeter(self._cores_of)).run())
+
+    def _cores_of(self, key: str) -> float | None:
+        del key
+        return None
 
     def _wake(self) -> None:
         self._wakened.set()
