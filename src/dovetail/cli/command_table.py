@@ -63,6 +63,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "uncordon": CommandEntry(_NODES, "nodes.availability:uncordon", "Let nodes take work again."),
     "drain": CommandEntry(_NODES, "nodes.availability:drain", "Cordon nodes and move their work elsewhere."),
     "fail": CommandEntry(_NODES, "nodes.availability:fail", "Report that a node or a whole domain has failed."),
+    "rebalance": CommandEntry(_NODES, "nodes.rebalance", "How evenly nodes are used, and which moves pay."),
     "topology": CommandEntry(_NODES, "network.topology", "The network: levels, domains, what is free in each."),
     "distance": CommandEntry(_NODES, "network.distance", "How far nodes are from each other, and set that by hand."),
     "backend": CommandEntry(_NODES, "backends", "The systems that run work: list, add and remove them."),

@@ -47,6 +47,7 @@ from dovetail.responses.policies import (
 )
 from dovetail.responses.questions import CapacityAnswer, ExplainAnswer, FragmentationReport, Plans, WhyNotAnswer
 from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
+from dovetail.responses.rebalancing import Rebalancing
 from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
 from dovetail.responses.workloads import AcceptedWorkloads, UsagePage, WorkloadDetail, WorkloadPage
@@ -90,6 +91,7 @@ PRINTED: dict[str, Any] = {
     "affinity avoid cart node-2": ChangedAffinity,
     "nodes list": list[NodeRow],
     "nodes show node-1": NodeWithTasks,
+    "rebalance": Rebalancing,
     "topology list": TopologyWithDomains,
     "topology set {files}/network.yaml": TopologyAnswer,
     "topology show": dict[str, Any],

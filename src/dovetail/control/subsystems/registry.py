@@ -12,6 +12,7 @@ from dovetail.control.subsystems.declaration import SubsystemCommand, SubsystemD
 from dovetail.model.plugin_loading import PluginError, load_object, load_plugin, offered_plugins
 
 GROUP = "dovetail.subsystems"
+_REBALANCING = "dovetail.control.rebalancing"
 _SERVICES = "dovetail.control.service_controller"
 _MODULE = "dovetail.control.subsystems.built_in"
 
@@ -30,6 +31,14 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             f"{_SERVICES}.controller:ServiceController",
             shared=f"{_SERVICES}.book:ServiceBook",
             migrations=Path(__file__).parent.parent / "service_controller" / "revisions",
+            always=True,
+        ),
+        SubsystemDeclaration(
+            "rebalancing",
+            f"{_REBALANCING}.rebalancer:Rebalancer",
+            settings=f"{_REBALANCING}.rebalancer:RebalancingSettings",
+            metrics=f"{_REBALANCING}.rebalancer:BalanceMetrics",
+            shared=f"{_REBALANCING}.board:BalanceBoard",
             always=True,
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),

@@ -329,6 +329,12 @@ def services(walk: Walk) -> None:
 # --- network -------------------------------------------------------------------------------------------------
 
 
+@exercises("GET /rebalancing", "POST /rebalancing")
+def rebalancing(walk: Walk) -> None:
+    assert walk.client.rebalancing()["at"] > 0
+    walk.client.rebalance()
+
+
 @exercises("GET /topology", "PUT /topology", "DELETE /topology", "GET /topology/domains")
 def topology(walk: Walk) -> None:
     walk.client.set_topology(NETWORK)
