@@ -1,6 +1,6 @@
 """Answers about rebalancing: how even the cluster is, what was moved, what would be."""
 
-from typing import TypedDict
+from typing_extensions import TypedDict
 
 
 class MoveRow(TypedDict):

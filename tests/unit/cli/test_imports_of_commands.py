@@ -70,6 +70,7 @@ ASKED = """
     uncordon node-1
     drain node-2
     fail node node-3
+    rebalance
     topology
     distance
     distance import TABLE
