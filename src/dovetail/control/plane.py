@@ -37,6 +37,7 @@ from dovetail.control.services.retention import RetentionService
 from dovetail.control.services.service_affinity import ServiceAffinityService
 from dovetail.control.services.task_commands import TaskCommands
 from dovetail.control.services.task_output import TaskOutput
+from dovetail.control.services.traffic import TrafficService
 from dovetail.control.services.workload_changes import WorkloadChanges
 from dovetail.control.services.workload_names import WorkloadNames
 from dovetail.control.settings import REGISTERED, Settings, read_topology_file
@@ -95,6 +96,7 @@ class ControlPlane:
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.services = ServiceDesk(self.subsystems.shared("services"), self.check)
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids)
+        self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout

@@ -74,6 +74,7 @@ ASKED = """
     topology
     distance
     distance import TABLE
+    traffic
     distance get node-1 node-2
     backend
     backend show sim

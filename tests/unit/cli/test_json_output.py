@@ -50,6 +50,7 @@ from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
 from dovetail.responses.rebalancing import Rebalancing
 from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
+from dovetail.responses.traffic import TrafficRow
 from dovetail.responses.workloads import AcceptedWorkloads, UsagePage, WorkloadDetail, WorkloadPage
 
 #: Each command that has `-o`, as it is called on the server below, and what it prints.
@@ -95,6 +96,7 @@ PRINTED: dict[str, Any] = {
     "topology list": TopologyWithDomains,
     "topology set {files}/network.yaml": TopologyAnswer,
     "topology show": dict[str, Any],
+    "traffic": list[TrafficRow],
     "distance list": list[NodeDistance],
     "distance get node-1 node-2": DistanceBetween,
     "backend list": list[BackendRow],

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
         simulation,
         tokens,
         topology,
+        traffic,
         usage,
         workloads,
     )
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["rebalancing", "services", "tokens"]
+__all__ += ["rebalancing", "services", "tokens", "traffic"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -90,6 +90,24 @@ class BalanceQuestions:
             evaluator = self._state.pipelines[work.shape.profile].evaluator
             return evaluator.run_filters(request_of(self._state, work, now), View(cluster)).alive.copy()
 
+    def declared(self) -> list[tuple[str, str, str, int]]:
+        """Declared traffic between placed work: namespace, from, to, Mbps."""
+        senders = self._state.cluster.placements.declared_traffic.senders
+        found = {
+            (namespace, sender.workload, to): mbps
+            for (namespace, to), some in senders.items()
+            for sender, mbps in some.items()
+        }
+        return sorted((*pair, mbps) for pair, mbps in found.items())
+
+    def between(self, one: tuple[str, str], other: tuple[str, str]) -> float | None:
+        """Mean distance between the tasks of two workloads or services; None if one of them has none."""
+        cluster = self._state.cluster
+        here, there = (cluster.placements.rows_of_workload(*name)[:MOST_ROWS] for name in (one, other))
+        if not here or not there:
+            return None
+        return float(np.mean([distances_from(cluster, row)[there].mean() for row in here]))
+
     def mean_distance(self) -> float | None:
         """Between tasks that exchange traffic, weighted by it; None if none do."""
         cluster, total, weighted, pairs = self._state.cluster, 0.0, 0.0, 0

@@ -92,6 +92,11 @@ class WorkloadQuestions:
         work = self._state.work.get(workload)
         return None if work is None else work.shape
 
+    def known_as(self, workload: int) -> tuple[str, str] | None:
+        """Its namespace, and the name by which others know it: its own, or that of its service."""
+        work = self._state.work.get(workload)
+        return None if work is None else (work.namespace, work.identity.workload)
+
     def is_waiting(self, workload: int) -> bool:
         work = self._state.work.get(workload)
         return work is not None and bool(work.waiting)

@@ -215,6 +215,16 @@ def availability(walk: CommandWalk) -> None:
     walk.client.remove_node("shaky")
 
 
+@uses("traffic")
+def traffic(walk: CommandWalk) -> None:
+    walk.running("listens")
+    walk.running("talks", traffic=[{"to": "listens", "mbps": 40}])
+    said = walk.run("traffic")
+    assert "40 Mbps" in said
+    walk.client.cancel("talks")
+    walk.client.cancel("listens")
+
+
 @uses("rebalance")
 def rebalance(walk: CommandWalk) -> None:
     service = {"name": "balanced", "replicas": 4, "resources": {"cpu": 1}, "update": {"drain": 0}}
