@@ -18,6 +18,8 @@ class AgentSettings(Strict):
     """How commands run here: the settings of the local backend. `node` is the name of the node."""
     heartbeat: Annotated[Duration, Field(ge=0.5, le=600)] = 10.0
     """How often it reports its use. What becomes of tasks is reported at once."""
+    look_again: Annotated[Duration, Field(ge=0.5, le=86400)] = 300.0
+    """How often it looks again what the machine has, and reports what has changed."""
     longest_pause: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
     """How long it waits at most before it tries again to reach the control plane. Pauses grow up to this."""
     drain_on_stop: bool = False

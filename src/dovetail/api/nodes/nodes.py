@@ -12,6 +12,7 @@ from fastapi import Query, Request
 from pydantic import Field, model_validator
 
 from dovetail.api.nodes.amounts import node_in_words, quarantine_of, resources_of
+from dovetail.api.nodes.inventory import inventory_in_words
 from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Reason, model_in, plane_of
 from dovetail.api.protocol.guard import check_registers
 from dovetail.api.protocol.openapi import Routes, takes
@@ -34,6 +35,7 @@ from dovetail.responses.nodes import (
     FailureReport,
     NodeDetail,
     NodeGpu,
+    NodeInventory,
     NodeOrders,
     NodeRow,
     NodeTask,
@@ -127,10 +129,13 @@ def _detail(plane: ControlPlane, name: str) -> NodeDetail:
     plane.nodes.must_exist(name)
     known = plane.questions.nodes
     gpus = [{"slot": gpu.slot, **gpu.device._asdict(), "used": gpu.used} for gpu in known.gpus(name)]
+    definition = known.definition(name)
+    inventory = None if definition.inventory is None else definition.inventory.model_dump(mode="json")
     return {
         **_row(known.use(name)),
-        "definition": known.definition(name).model_dump(mode="json"),
+        "definition": definition.model_dump(mode="json", exclude={"inventory"}),
         "gpus": cast("list[NodeGpu]", gpus),
+        "inventory": cast("NodeInventory | None", inventory),
         "quarantine": quarantine_of(name, known.quarantine(name)),
     }
 
@@ -228,7 +233,8 @@ async def diagnostics(request: Request, name: str) -> PlainText:
     plane = plane_of(request)
     plane.nodes.must_exist(name)
     known = plane.questions.nodes
-    return PlainText(node_in_words(known.use(name), known.gpus(name), quarantine_of(name, known.quarantine(name))))
+    words = node_in_words(known.use(name), known.gpus(name), quarantine_of(name, known.quarantine(name)))
+    return PlainText(words + inventory_in_words(known.definition(name).inventory))
 
 
 @router.get("/nodes/{name}/tasks")

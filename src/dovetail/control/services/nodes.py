@@ -60,7 +60,9 @@ class NodeService:
         if existing not in (None, REGISTERED):
             raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
         self._last_heartbeats[node.name] = time.monotonic()
-        await self._apply([NodeJoined(node.model_copy(update={"backend": REGISTERED}))])
+        known = None if existing is None else self._nodes.definition(node.name).inventory
+        inventory = known if node.inventory is None else node.inventory  # a person who describes it knows none
+        await self._apply([NodeJoined(node.model_copy(update={"backend": REGISTERED, "inventory": inventory}))])
 
     async def remove(self, name: str, reason: str) -> None:
         self.must_exist(name)
