@@ -23,8 +23,8 @@ from dovetail.cluster.labels import LabelTable, TaintTable
 from dovetail.cluster.network.topology import NetworkTopology
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable, UsageTrend
-from dovetail.model.network.topology import Topology
 from dovetail.model.inventory import Inventory
+from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord, Outcomes
 from dovetail.model.requests.asks import GpuAsk, gpus_in
