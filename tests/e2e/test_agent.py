@@ -106,6 +106,24 @@ def test_what_the_machine_has_is_shown_and_a_change_is_reported(
     wait_for(lambda: f"Kernel: {platform.release()}\n" in client.diagnostics("far"), "it is introduced again")
 
 
+def test_what_each_task_uses_is_measured_and_shown(client: Client, agent: AgentProcess) -> None:
+    submitted(client, "busy", "while :; do :; done")
+
+    def measured() -> bool:
+        [task] = client.tasks("busy")
+        return bool(task.get("use", {}).get("cpu_cores"))
+
+    wait_for(measured, "its use was measured twice, and reported")
+    [task] = client.node_tasks("far")
+    assert task["use"]["memory_bytes"]
+    assert task["use"]["measured_at"] > 0
+    shown = run_warm(["nodes", "far", "--url", client.url], dict(os.environ)).stdout
+    assert " CPU " in shown
+    assert " MEM" in shown
+    client.cancel("busy", force=True)
+    in_state(client, "busy", "cancelled")
+
+
 def test_neither_a_killed_agent_nor_a_killed_server_touches_what_runs(
     server: ServerProcess, client: Client, agent: AgentProcess, tmp_path: Path
 ) -> None:

@@ -19,12 +19,13 @@ from dovetail.agent.questions import answer
 from dovetail.agent.reports import ReportOutbox
 from dovetail.agent.server_line import ServerLine
 from dovetail.agent.settings import AgentSettings
+from dovetail.agent.task_use import GpuMeter, UseMeter
 from dovetail.backends.contract import Refusal
 from dovetail.client import Client
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.resources import CPU
-from dovetail.responses.nodes import NodeOrders, RunOrder
+from dovetail.responses.nodes import NodeOrders, ReportedTask, RunOrder
 
 WAIT_FOR_ORDERS_S = 30.0
 REFUSED_EXIT = 126  # as shells say of what cannot be run
@@ -42,6 +43,7 @@ class Agent:
         self._reports = ReportOutbox()
         self._joined: Client | None = None
         self._node_changed = asyncio.Event()
+        self._meter: UseMeter | None = None
         self._used: dict[str, Any] | None = None
         self._version = 0
         self._under_way: set[str] = set()  # attempts whose orders are being carried out
@@ -51,6 +53,8 @@ class Agent:
         """Until cancelled. `joining` is for an agent that has no identity yet. Raises CannotJoin."""
         machine = await asyncio.to_thread(read_machine)
         self._work_there = work = Executors(self._settings, machine, self._heard, self._node_changed.set)
+        gpus = GpuMeter() if work.has_gpus else None
+        self._meter = UseMeter(self._settings.heartbeat, gpus, lambda: work.runs_mps)
         await work.start()
         try:
             identity = await self._find_identity(joining)
@@ -68,6 +72,7 @@ class Agent:
                 task.cancel()
             await asyncio.gather(*self._doing, return_exceptions=True)
             await work.close()
+            self._meter.close()
             if self._joined is not None:
                 self._joined.close()
 
@@ -146,12 +151,22 @@ class Agent:
 
     async def _heartbeat(self) -> NodeOrders:
         reports = self._reports.next()
-        orders = await asyncio.to_thread(
-            self._client.heartbeat, self._name, used=self._used, tasks=reports, answers=True
-        )
+        told = await self._with_use(reports)
+        orders = await asyncio.to_thread(self._client.heartbeat, self._name, used=self._used, tasks=told, answers=True)
         for key in self._reports.taken(reports):
             self._journal.drop(key)
         return orders
+
+    async def _with_use(self, reports: list[ReportedTask]) -> list[ReportedTask]:
+        """The reports, with what each task that runs uses. A measurement that fails is left out."""
+        if self._meter is None or not self._meter.is_due:
+            return reports
+        try:
+            uses = await self._meter.complete(await self._work.measure())
+        except Exception:
+            _log.exception("the use of tasks cannot be measured now")
+            return reports
+        return [{**one, "use": uses[one["key"]]} if one["key"] in uses else one for one in reports]
 
     # --- carrying out orders -------------------------------------------------------------------------------------
 

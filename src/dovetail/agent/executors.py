@@ -4,11 +4,11 @@ Both know their own attempts; each order is carried out by one of them. Together
 takes containers while its engine answers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from dovetail.agent.inventory.reading import Machine
 from dovetail.agent.settings import AgentSettings
-from dovetail.backends.contract import Assignment, LogChunk, Report
+from dovetail.backends.contract import Assignment, LogChunk, MeasuredTask, Report
 from dovetail.backends.local.backend import LocalBackend
 from dovetail.model.event import Event, NodeJoined
 from dovetail.model.node import Node
@@ -31,6 +31,14 @@ class Executors:
     def node(self) -> Node:
         assert self._node is not None
         return self._node.model_copy(update={"inventory": self._machine.inventory})
+
+    @property
+    def has_gpus(self) -> bool:
+        return bool(self._machine.inventory.gpus)
+
+    @property
+    def runs_mps(self) -> bool:
+        return bool(self._machine.inventory.mps)
 
     def found(self, machine: Machine) -> None:
         """The machine was looked at again. Its GPUs stay as they were at the start: tasks have them by their number."""
@@ -64,6 +72,9 @@ class Executors:
 
     async def log_since(self, key: str, at: float) -> int | None:
         return await self._local.log_since(key, at)
+
+    async def measure(self) -> Mapping[str, MeasuredTask]:
+        return await self._local.measure()
 
     async def close(self) -> None:
         await self._local.close()

@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 import dovetail
 from dovetail.api import backends, names, network, queues, task_output, tokens, usage, workload_changes, workloads
 from dovetail.api.nodes import nodes
+from dovetail.api.nodes.fast_reports import FastReports
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.body import BodiesInFlight
@@ -78,6 +79,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(system.root)
     app.include_router(pages.router)
     app.add_middleware(EncodedSlashes)
+    app.add_middleware(FastReports, plane=plane, routes=app)
     app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=Guard(plane.access).caller)
     problems.install(app)
     describe(app, PREFIX)

@@ -143,12 +143,14 @@ class NodeTask(TaskRow):
 
 
 class ReportedTask(TypedDict):
-    """What an agent reports about one attempt. `state`: running or finished."""
+    """What an agent reports about one attempt. `state`: running or finished. `use`: those fields of
+    `MeasuredTaskUse` that were measured."""
 
     key: str
     state: str
     exit_code: NotRequired[int | None]
     reason: NotRequired[str]
+    use: NotRequired[dict[str, float]]
 
 
 class RunOrder(TypedDict):

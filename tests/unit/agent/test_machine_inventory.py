@@ -82,6 +82,11 @@ def run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+def has_begun(log: Path) -> bool:
+    """Told anything before, it may never send."""
+    return "should resume operations" in log.read_text()
+
+
 def answers(socket: Path, *configure: str) -> bool:
     command = ["lldpcli", "-u", str(socket), "configure", *configure]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -111,7 +116,9 @@ def lldpd() -> Iterator[Path]:
             undo.callback(daemon.wait)
             undo.callback(daemon.terminate)
         for name in (host, switch):
-            wait_for(partial(answers, folder / name, "lldp", "tx-interval", "1"), f"{name}: lldpd answers")
+            begun = partial(has_begun, folder / f"{name}.log")
+            wait_for(begun, f"{name}: lldpd has read its settings")
+        assert answers(folder / switch, "lldp", "tx-interval", "1")
         assert answers(folder / switch, "system", "hostname", "leaf-7")
         yield folder / host
 

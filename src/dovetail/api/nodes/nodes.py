@@ -1,6 +1,7 @@
 """Routes of nodes: register, inspect, label and taint, cordon and drain; heartbeats of agents; reports of failures.
 
-`backends.registered.protocol` states the rules that an agent must keep.
+`backends.registered.protocol` states the rules that an agent must keep. Most heartbeats are answered by `fast_reports`
+before they come here.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from dovetail.api.protocol.guard import check_registers
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
+from dovetail.api.task_use import with_use
 from dovetail.backends.contract import Assignment
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.control.plane import ControlPlane
@@ -26,6 +28,7 @@ from dovetail.engine.pieces import IsSpent, Pieces, in_one
 from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
+from dovetail.model.task_use import TaskUse
 from dovetail.model.text.quantity import Count, MeasuredCores
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.affinity import HOST, Level
@@ -72,6 +75,7 @@ class Reported(Strict):
     state: Literal["running", "finished"]
     exit_code: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
     reason: Annotated[str, Field(max_length=1000)] = ""
+    use: TaskUse | None = None
 
 
 class Heartbeat(Strict):
@@ -242,7 +246,8 @@ async def tasks(request: Request, name: str) -> Json[ItemList[NodeTask]]:
     """The tasks that hold capacity there."""
     plane = plane_of(request)
     plane.nodes.must_exist(name)
-    return Json({"items": cast("list[NodeTask]", await plane.read(plane.store.node_tasks, name))})
+    rows = await plane.read(plane.store.node_tasks, name)
+    return Json({"items": cast("list[NodeTask]", with_use(plane, rows))})
 
 
 @router.post("/nodes/{name}/heartbeat", openapi_extra=takes(Heartbeat, required=False))
@@ -250,9 +255,13 @@ async def heartbeat(request: Request, name: str) -> Json[NodeOrders]:
     """The agent of a registered node reports what runs there, and learns what to run and to stop. Both lists of the
     answer are repeated until the node has reported what they ask for."""
     heard = await model_in(request, Heartbeat)
-    reports = [TaskReport(task.key, task.state, task.exit_code, task.reason) for task in heard.tasks]
     used = None if heard.used is None else heard.used.amounts()
-    return Json(orders_of(await plane_of(request).nodes.heartbeat(name, used, reports, answers=heard.answers)))
+    nodes = plane_of(request).nodes
+    return Json(orders_of(await nodes.heartbeat(name, used, reports_in(heard), answers=heard.answers)))
+
+
+def reports_in(heard: Heartbeat) -> list[TaskReport]:
+    return [TaskReport(task.key, task.state, task.exit_code, task.reason, task.use) for task in heard.tasks]
 
 
 @router.get("/nodes/{name}/orders")
