@@ -15,6 +15,7 @@ MODULES = (
     "benchmarks.control.http",
     "benchmarks.control.restart",
     "benchmarks.control.load",
+    "benchmarks.control.heartbeats",
     "benchmarks.hostile",
     "benchmarks.queues",
     "benchmarks.preemption",

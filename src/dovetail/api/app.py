@@ -22,6 +22,7 @@ from dovetail.api import (
     workloads,
 )
 from dovetail.api.nodes import nodes
+from dovetail.api.nodes.fast_reports import FastReports
 from dovetail.api.policies import policies, service_affinity
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.body import BodiesInFlight
@@ -94,6 +95,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(system.root)
     app.include_router(pages.router)
     app.add_middleware(EncodedSlashes)
+    app.add_middleware(FastReports, plane=plane, routes=app)
     app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=Guard(plane.access).caller)
     problems.install(app)
     describe(app, PREFIX)

@@ -37,6 +37,7 @@ from dovetail.control.services.retention import RetentionService
 from dovetail.control.services.service_affinity import ServiceAffinityService
 from dovetail.control.services.task_commands import TaskCommands
 from dovetail.control.services.task_output import TaskOutput
+from dovetail.control.services.task_use import TaskUseService
 from dovetail.control.services.traffic import TrafficService
 from dovetail.control.services.workload_changes import WorkloadChanges
 from dovetail.control.services.workload_names import WorkloadNames
@@ -98,6 +99,7 @@ class ControlPlane:
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids)
         self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
+        self.task_use = TaskUseService(self._backends)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
         self.nodes = NodeService(questions.nodes, registered, silence_s, self._apply, self._put_events)
@@ -145,8 +147,8 @@ class ControlPlane:
         access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work)
         self.subsystems.start(access)
         self.started_at = time.time()
-        running_parts = (self._loop.run(), self._watch(), _warm_up(), self._retention.run(newest_record))
-        self._tasks = [asyncio.ensure_future(part) for part in running_parts]
+        lasting = (self._loop.run(), self._watch(), self._retention.run(newest_record), self.task_use.run())
+        self._tasks = [asyncio.ensure_future(part) for part in (*lasting, _warm_up())]
         await self._apply([])  # the engine takes in what the backends announced before anyone asks
         log.info("started", nodes=len(self.questions.nodes), workloads=len(self.questions.workloads))
 
