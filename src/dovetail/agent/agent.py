@@ -8,7 +8,7 @@ come twice. Nothing here touches a task because the connection is gone.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from dovetail.agent.executors import Executors
@@ -21,10 +21,12 @@ from dovetail.agent.server_line import ServerLine
 from dovetail.agent.settings import AgentSettings
 from dovetail.agent.task_use import GpuMeter, UseMeter
 from dovetail.backends.contract import Refusal
+from dovetail.backends.socket_flows import FlowMeter
 from dovetail.client import Client
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.resources import CPU
+from dovetail.model.task_flows import TaskFlows
 from dovetail.responses.nodes import NodeOrders, ReportedTask, RunOrder
 
 WAIT_FOR_ORDERS_S = 30.0
@@ -44,6 +46,7 @@ class Agent:
         self._joined: Client | None = None
         self._node_changed = asyncio.Event()
         self._meter: UseMeter | None = None
+        self._flows = FlowMeter()
         self._used: dict[str, Any] | None = None
         self._version = 0
         self._under_way: set[str] = set()  # attempts whose orders are being carried out
@@ -73,6 +76,7 @@ class Agent:
             await asyncio.gather(*self._doing, return_exceptions=True)
             await work.close()
             self._meter.close()
+            self._flows.close()
             if self._joined is not None:
                 self._joined.close()
 
@@ -162,11 +166,14 @@ class Agent:
         if self._meter is None or not self._meter.is_due:
             return reports
         try:
-            uses = await self._meter.complete(await self._work.measure())
+            tasks = await self._work.measure()
+            uses = await self._meter.complete(tasks)
+            pids = {key: task.pids for key, task in tasks.items() if task.pids}
+            flows = await asyncio.to_thread(self._flows.measure, pids)
         except Exception:
             _log.exception("the use of tasks cannot be measured now")
             return reports
-        return [{**one, "use": uses[one["key"]]} if one["key"] in uses else one for one in reports]
+        return [_with_measured(one, uses, flows) for one in reports]
 
     # --- carrying out orders -------------------------------------------------------------------------------------
 
@@ -218,3 +225,14 @@ class Agent:
             self._used = {**event.used, CPU: event.used[CPU] / 1000}
         elif isinstance(event, TaskStarted | TaskFinished):
             self._reports.add(event)
+
+
+def _with_measured(
+    report: ReportedTask, uses: Mapping[str, dict[str, float]], flows: Mapping[str, TaskFlows]
+) -> ReportedTask:
+    found: ReportedTask = {**report}
+    if report["key"] in uses:
+        found["use"] = uses[report["key"]]
+    if report["key"] in flows:
+        found["flows"] = flows[report["key"]].model_dump()
+    return found

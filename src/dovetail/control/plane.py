@@ -99,10 +99,12 @@ class ControlPlane:
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids)
         self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
-        self.task_use = TaskUseService(self._backends)
+        self.task_use = TaskUseService(self._backends, self.traffic.take)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
-        self.nodes = NodeService(questions.nodes, registered, silence_s, self._apply, self._put_events)
+        self.nodes = NodeService(
+            questions.nodes, registered, silence_s, self._apply, self._put_events, self.traffic.take
+        )
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
@@ -143,7 +145,9 @@ class ControlPlane:
             self._put_events([TopologySet(described)])
         await self._start_backends(snapshot)
         running = asyncio.get_running_loop()
-        work = WorkOfSubsystems(self.submit, self.cancel, self.check, self._specs.many, self.commands)
+        work = WorkOfSubsystems(
+            self.submit, self.cancel, self.check, self._specs.many, self.commands, self.task_use.cores
+        )
         access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work)
         self.subsystems.start(access)
         self.started_at = time.time()

@@ -144,13 +144,14 @@ class NodeTask(TaskRow):
 
 class ReportedTask(TypedDict):
     """What an agent reports about one attempt. `state`: running or finished. `use`: those fields of
-    `MeasuredTaskUse` that were measured."""
+    `MeasuredTaskUse` that were measured. `flows`: on which ports it listens, and what it exchanged with whom."""
 
     key: str
     state: str
     exit_code: NotRequired[int | None]
     reason: NotRequired[str]
     use: NotRequired[dict[str, float]]
+    flows: NotRequired[dict[str, Any]]
 
 
 class RunOrder(TypedDict):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from dovetail.model.task_flows import TaskFlows
 
 HALF_LIFE_S = 300.0
+REPORTED_EVERY_S = 10.0  # the first report of a pair covers about so much
 MOST_PAIRS = 20_000
 _BITS = 8 / 1e6
 
@@ -38,13 +39,20 @@ class ObservedPair(NamedTuple):
 
 @dataclass(slots=True)
 class _Rate:
+    """`began_at`: a mean over a shorter time than a few half-lives is corrected for that."""
+
     bytes_per_s: float
     at: float
+    began_at: float
 
     def add(self, amount: float, now: float) -> None:
         """An exponentially weighted mean of the rate."""
         kept = self.faded(now)
         self.bytes_per_s, self.at = kept + amount * _LN2 / HALF_LIFE_S, now
+
+    def now(self, now: float) -> float:
+        seen = 1.0 - 0.5 ** (max(1.0, self.at - self.began_at) / HALF_LIFE_S)
+        return self.faded(now) / seen
 
     def faded(self, now: float) -> float:
         return float(self.bytes_per_s * 0.5 ** (max(0.0, now - self.at) / HALF_LIFE_S))
@@ -55,9 +63,6 @@ _LN2 = 0.6931471805599453
 
 @dataclass(slots=True)
 class TrafficMatrix:
-    """`began_at`: before a few half-lives have passed, rates are corrected for the short time."""
-
-    began_at: float
     _listeners: dict[tuple[str, int], Attempt] = field(default_factory=dict)  # by node and port
     _rates: dict[tuple[Name, Name], _Rate] = field(default_factory=dict)
 
@@ -77,7 +82,7 @@ class TrafficMatrix:
         if rate is None:
             if len(self._rates) >= MOST_PAIRS:
                 return
-            rate = self._rates[pair] = _Rate(0.0, now)
+            rate = self._rates[pair] = _Rate(0.0, now, now - REPORTED_EVERY_S)
         rate.add(amount, now)
 
     def forget_ended(self, live: set[str], now: float) -> None:
@@ -87,11 +92,8 @@ class TrafficMatrix:
 
     def pairs(self, now: float) -> list[ObservedPair]:
         """Busiest first."""
-        seen = 1.0 - 0.5 ** (max(1.0, now - self.began_at) / HALF_LIFE_S)
-        found = [
-            ObservedPair(source, target, rate.faded(now) / seen * _BITS)
-            for (source, target), rate in self._rates.items()
-        ]
+        rates = self._rates.items()
+        found = [ObservedPair(source, target, rate.now(now) * _BITS) for (source, target), rate in rates]
         return sorted(found, key=lambda one: (-one.mbps, one.source, one.target))
 
 

@@ -15,7 +15,7 @@ def flow(address: str, port: int, sent: int, received: int = 0) -> TaskFlows:
 
 
 def test_a_steady_flow_has_its_rate_from_the_first_minutes_on() -> None:
-    matrix = TrafficMatrix(0.0)
+    matrix = TrafficMatrix()
     matrix.take(DB_1, TaskFlows(listens=[5432]), NODES, 0.0)
     for second in range(10, 2000, 10):
         matrix.take(WEB_1, flow("10.0.0.2", 5432, 10_000_000, 2_500_000), NODES, float(second))
@@ -26,7 +26,7 @@ def test_a_steady_flow_has_its_rate_from_the_first_minutes_on() -> None:
 
 
 def test_a_flow_that_ends_fades_and_is_forgotten() -> None:
-    matrix = TrafficMatrix(0.0)
+    matrix = TrafficMatrix()
     matrix.take(DB_1, TaskFlows(listens=[5432]), NODES, 0.0)
     matrix.take(WEB_1, flow("10.0.0.2", 5432, 10**9), NODES, 10_000.0)
     full = matrix.pairs(10_000.0)[0].mbps
@@ -36,7 +36,7 @@ def test_a_flow_that_ends_fades_and_is_forgotten() -> None:
 
 
 def test_the_loopback_is_on_the_same_node_and_an_unknown_peer_is_outside() -> None:
-    matrix = TrafficMatrix(0.0)
+    matrix = TrafficMatrix()
     matrix.take(Attempt("3.0.1", DB, "n1"), TaskFlows(listens=[80]), NODES, 0.0)
     matrix.take(WEB_1, flow("127.0.0.1", 80, 1000), NODES, 1.0)
     matrix.take(WEB_1, flow("192.0.2.9", 443, 1000), NODES, 1.0)
@@ -44,14 +44,14 @@ def test_the_loopback_is_on_the_same_node_and_an_unknown_peer_is_outside() -> No
 
 
 def test_replicas_of_one_service_are_one_and_do_not_talk_to_themselves() -> None:
-    matrix = TrafficMatrix(0.0)
+    matrix = TrafficMatrix()
     matrix.take(Attempt("4.0.1", WEB, "n2"), TaskFlows(listens=[80]), NODES, 0.0)
     matrix.take(WEB_1, flow("10.0.0.2", 80, 1000), NODES, 1.0)
     assert matrix.pairs(1.0) == []
 
 
 def test_one_that_has_ended_listens_no_more() -> None:
-    matrix = TrafficMatrix(0.0)
+    matrix = TrafficMatrix()
     matrix.take(DB_1, TaskFlows(listens=[5432]), NODES, 0.0)
     matrix.forget_ended({"1.0.1"}, 1.0)
     matrix.take(WEB_1, flow("10.0.0.2", 5432, 1000), NODES, 2.0)

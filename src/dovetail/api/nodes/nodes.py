@@ -28,6 +28,7 @@ from dovetail.engine.pieces import IsSpent, Pieces, in_one
 from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
+from dovetail.model.task_flows import TaskFlows
 from dovetail.model.task_use import TaskUse
 from dovetail.model.text.quantity import Count, MeasuredCores
 from dovetail.model.text.strict import Strict
@@ -76,6 +77,7 @@ class Reported(Strict):
     exit_code: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
     reason: Annotated[str, Field(max_length=1000)] = ""
     use: TaskUse | None = None
+    flows: TaskFlows | None = None
 
 
 class Heartbeat(Strict):
@@ -261,7 +263,7 @@ async def heartbeat(request: Request, name: str) -> Json[NodeOrders]:
 
 
 def reports_in(heard: Heartbeat) -> list[TaskReport]:
-    return [TaskReport(task.key, task.state, task.exit_code, task.reason, task.use) for task in heard.tasks]
+    return [TaskReport(task.key, task.state, task.exit_code, task.reason, task.use, task.flows) for task in heard.tasks]
 
 
 @router.get("/nodes/{name}/orders")

@@ -96,8 +96,7 @@ class ServiceController(Subsystem):
             both.create_task(Autoscaler(self._book, SignalMeter(self._cores_of)).run())
 
     def _cores_of(self, key: str) -> float | None:
-        del key
-        return None
+        return None if self.context.control.work is None else self.context.control.work.cores(key)
 
     def _wake(self) -> None:
         self._wakened.set()

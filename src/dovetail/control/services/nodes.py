@@ -6,7 +6,7 @@ announce about their nodes (`backends.announcements`).
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dovetail.backends.registered.backend import RegisteredBackend
@@ -27,6 +27,7 @@ from dovetail.model.event import (
 )
 from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
+from dovetail.model.task_flows import TaskFlows
 from dovetail.model.text.listing import first_of
 from dovetail.model.text.strict import closest
 from dovetail.model.workloads.affinity import HOST
@@ -43,9 +44,18 @@ def unknown_nodes(nodes: NodeQuestions, names: list[str]) -> NotFound:
 
 
 class NodeService:
+    """`take_flows`: is told what a node has counted of the traffic of its tasks."""
+
     def __init__(
-        self, nodes: NodeQuestions, registered: RegisteredBackend, heartbeat_timeout_s: float, apply: Apply, put: Put
+        self,
+        nodes: NodeQuestions,
+        registered: RegisteredBackend,
+        heartbeat_timeout_s: float,
+        apply: Apply,
+        put: Put,
+        take_flows: Callable[[Mapping[str, TaskFlows]], None],
     ) -> None:
+        self._take_flows = take_flows
         self._nodes, self._registered = nodes, registered
         self._apply, self._put = apply, put
         self._timeout_s = heartbeat_timeout_s
@@ -126,6 +136,8 @@ class NodeService:
             self._put([NodeHealthChanged(name, True, "")])
         if used is not None:
             self._observe(NodeObserved(name, used))
+        if flows := {report.key: report.flows for report in reports if report.flows is not None}:
+            self._take_flows(flows)
         try:
             return await self._registered.heartbeat(name, reports, answers=answers)
         except NotStarted as error:

@@ -5,12 +5,17 @@ Kept in memory, for tasks that run; nothing is decided by it, and after a restar
 
 import asyncio
 import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import structlog
 
 from dovetail.backends.contract import MeasuringBackend
+from dovetail.backends.socket_flows import FlowMeter
 from dovetail.control.backends.roster import Backends
+from dovetail.control.services.own_machine import LOCAL
+from dovetail.model.task_flows import TaskFlows
 from dovetail.model.task_use import TaskUse
 
 MEASURE_EVERY_S = 10.0
@@ -24,8 +29,11 @@ class LatestUse(NamedTuple):
 
 
 class TaskUseService:
-    def __init__(self, backends: Backends) -> None:
-        self._backends = backends
+    """`take_flows`: is told what this machine has counted of the traffic of its tasks."""
+
+    def __init__(self, backends: Backends, take_flows: Callable[[Mapping[str, TaskFlows]], None]) -> None:
+        self._backends, self._take_flows = backends, take_flows
+        self._flows: dict[str, FlowMeter] = defaultdict(FlowMeter)  # by backend
         self._measured: dict[str, dict[str, LatestUse]] = {}  # by backend and key
 
     def latest(self, backend: str, key: str) -> LatestUse | None:
@@ -33,6 +41,14 @@ class TaskUseService:
         if (reported := self._backends.registered.use_of(key)) is not None:
             return LatestUse(*reported)
         return self._measured.get(backend, {}).get(key)
+
+    def cores(self, key: str) -> float | None:
+        """The cores that an attempt uses, whatever runs it. May be called on any thread."""
+        reported = self._backends.registered.use_of(key)
+        if reported is not None:
+            return reported[0].cpu_cores
+        found = (measured.get(key) for measured in list(self._measured.values()))
+        return next((one.use.cpu_cores for one in found if one is not None), None)
 
     async def run(self) -> None:
         """Until cancelled: measure where backends can do that themselves."""
@@ -53,3 +69,11 @@ class TaskUseService:
         else:
             now = time.time()
             self._measured[name] = {key: LatestUse(one.use, now) for key, one in found.items()}
+            await self._count_flows(name, {key: one.pids for key, one in found.items() if one.pids})
+
+    async def _count_flows(self, name: str, pids: dict[str, frozenset[int]]) -> None:
+        """Of a backend whose processes run on this machine."""
+        member = self._backends.members.get(name)
+        if member is None or member.kind != LOCAL or not pids:
+            return
+        self._take_flows(await asyncio.to_thread(self._flows[name].measure, pids))

@@ -41,16 +41,17 @@ class TrafficPair(NamedTuple):
 class TrafficService:
     def __init__(self, questions: Questions) -> None:
         self._questions = questions
-        self._matrix = TrafficMatrix(time.time())
+        self._matrix = TrafficMatrix()
         self._forgotten_at = time.time()
 
-    def take(self, node: str, reports: Mapping[str, TaskFlows]) -> None:
-        """What the machine of a node counted, by the key of each attempt."""
+    def take(self, reports: Mapping[str, TaskFlows]) -> None:
+        """What a machine counted, by the key of each attempt."""
         now, nodes = time.time(), self._addresses() if reports else {}
         for key, report in sorted(reports.items(), key=lambda one: not one[1].listens):
-            name = self._questions.workloads.known_as(task_of_key(key).workload)
-            if name is not None:
-                self._matrix.take(Attempt(key, name, node), report, nodes, now)
+            task = task_of_key(key)
+            name, held = self._questions.workloads.known_as(task.workload), self._questions.workloads.held(task)
+            if name is not None and held is not None:
+                self._matrix.take(Attempt(key, name, held.node), report, nodes, now)
         if now - self._forgotten_at > FORGET_EVERY_S:
             self._forgotten_at = now
             self._matrix.forget_ended(self._live_keys(), now)

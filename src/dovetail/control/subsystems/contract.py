@@ -49,6 +49,9 @@ class WorkAccess(Protocol):
     async def definitions(self, workloads: set[int]) -> dict[int, Workload]:
         """Of those that the store knows."""
 
+    def cores(self, key: str) -> float | None:
+        """The cores that an attempt uses; None where nobody measures them. May be called on any thread."""
+
     async def exit_code(self, task: TaskId, command: list[str]) -> int:
         """Run a command next to a running task. Raises ControlError if that cannot be done."""
 

@@ -19,7 +19,9 @@ class WorkOfSubsystems:
         check: Callable[[list[Workload]], Awaitable[None]],
         definitions: Callable[[set[int]], Awaitable[dict[int, Workload]]],
         commands: TaskCommands,
+        cores: Callable[[str], float | None],
     ) -> None:
+        self.cores = cores
         self._submit, self._cancel, self._check = submit, cancel, check
         self._definitions, self._commands = definitions, commands
 
