@@ -11,7 +11,7 @@ from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.placement.applications.problem import TOLERANCE, UNPLACED, ApplicationProblem, DomainLimit, Exclusion
 
 
-class Assignment:
+class TaskAssignment:
     """Shapes: `node_of` intp[task], `free` float64[node, resource], `cost_on` float64[task, node]."""
 
     def __init__(self, problem: ApplicationProblem) -> None:

@@ -6,7 +6,7 @@ Guarantees: pure and deterministic; what has no node when it is its turn stays w
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.placement.applications.assignment import Assignment
+from dovetail.placement.applications.assignment import TaskAssignment
 from dovetail.placement.applications.problem import UNPLACED, ApplicationProblem
 
 #: A start needs this much of the distance between nodes as a tie-break only.
@@ -40,7 +40,7 @@ def starting_nodes(problem: ApplicationProblem, most: int) -> list[int]:
     return found
 
 
-def grow(assignment: Assignment, tasks: Rows, start: int) -> None:
+def grow(assignment: TaskAssignment, tasks: Rows, start: int) -> None:
     """Place the tasks around a node. Tasks that are drawn to none of the others begin near it."""
     problem = assignment.problem
     strength = problem.traffic.sum(axis=1)
@@ -63,7 +63,7 @@ def grow(assignment: Assignment, tasks: Rows, start: int) -> None:
         drawn += problem.traffic[:, task]
 
 
-def pack(assignment: Assignment) -> None:
+def pack(assignment: TaskAssignment) -> None:
     """Place large tasks first, each on its cheapest node: for what is too tight to grow."""
     size = _sizes(assignment.problem)
     for task in np.argsort(-size, kind="stable").tolist():

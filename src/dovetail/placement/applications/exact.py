@@ -8,7 +8,7 @@ Guarantees: pure; at most so many steps. An answer is valid and cheaper than wha
 import numpy as np
 
 from dovetail.cluster.arrays import Rows
-from dovetail.placement.applications.assignment import Assignment
+from dovetail.placement.applications.assignment import TaskAssignment
 from dovetail.placement.applications.problem import ApplicationProblem
 
 _EPSILON = 1e-9
@@ -16,7 +16,7 @@ _EPSILON = 1e-9
 
 class BranchAndBound:
     def __init__(self, problem: ApplicationProblem, below: float, steps: int) -> None:
-        self._now = Assignment(problem)
+        self._now = TaskAssignment(problem)
         self._order = np.argsort(-problem.traffic.sum(axis=1), kind="stable")
         self._below = below
         self._left = steps

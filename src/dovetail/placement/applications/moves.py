@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.placement.applications.assignment import Assignment
+from dovetail.placement.applications.assignment import TaskAssignment
 from dovetail.placement.applications.problem import ApplicationProblem
 from dovetail.placement.applications.search import solve
 
@@ -84,7 +84,7 @@ def _with(node_of: Rows, task: int, node: int) -> Rows:
 
 def _in_order(problem: ApplicationProblem, now: Rows, target: Rows, most: int | None) -> list[ProposedMove]:
     """The move that saves most of those that fit goes next."""
-    assignment = Assignment(problem)
+    assignment = TaskAssignment(problem)
     assignment.set_to(now)
     left = np.flatnonzero(now != target).tolist()
     found: list[ProposedMove] = []
@@ -105,7 +105,7 @@ def _in_order(problem: ApplicationProblem, now: Rows, target: Rows, most: int | 
     return found
 
 
-def _moved(assignment: Assignment, task: int, goal: int) -> bool:
+def _moved(assignment: TaskAssignment, task: int, goal: int) -> bool:
     """Move the task, if it fits while the old node is still held."""
     source = int(assignment.node_of[task])
     assignment.remove(task)

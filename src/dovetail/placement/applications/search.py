@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import Rows
-from dovetail.placement.applications.assignment import Assignment
+from dovetail.placement.applications.assignment import TaskAssignment
 from dovetail.placement.applications.construction import grow, pack, starting_nodes
 from dovetail.placement.applications.exact import BranchAndBound
 from dovetail.placement.applications.problem import UNPLACED, ApplicationProblem
@@ -48,12 +48,17 @@ def usual_effort(tasks: int) -> int:
 
 
 def solve(
-    problem: ApplicationProblem, seed: int = 0, effort: int | None = None, known: Rows | None = None
+    problem: ApplicationProblem,
+    seed: int = 0,
+    effort: int | None = None,
+    known: Rows | None = None,
+    good_enough: float = 0.0,
 ) -> AssignmentFound:
-    """`known`: a valid assignment; the result is not worse."""
+    """`known`: a valid assignment; the result is not worse. `good_enough`: stop at a cost that is no more than this
+    above a lower bound."""
     steps = usual_effort(problem.tasks) if effort is None else effort
-    assignment = Assignment(problem)
-    best = _Best(problem)
+    assignment = TaskAssignment(problem)
+    best = _Best(problem, good_enough)
     if known is not None:
         assignment.set_to(known)
         best.offer(assignment)
@@ -87,15 +92,15 @@ def solve(
 class _Best:
     """The best assignment so far: most tasks placed, then the lowest cost."""
 
-    def __init__(self, problem: ApplicationProblem) -> None:
+    def __init__(self, problem: ApplicationProblem, good_enough: float) -> None:
         self._problem = problem
         self.unplaced = problem.tasks + 1
         self.found = AssignmentFound(np.full(problem.tasks, UNPLACED, dtype=np.intp), 0.0)
         self._cost = np.inf
         pull = np.where(problem.feasible, problem.pull, np.inf).min(axis=1, initial=np.inf)
-        self._least = float(pull[np.isfinite(pull)].sum())
+        self._least = float(pull[np.isfinite(pull)].sum()) + good_enough
 
-    def offer(self, assignment: Assignment) -> bool:
+    def offer(self, assignment: TaskAssignment) -> bool:
         cost, unplaced = assignment.cost, assignment.unplaced
         if (unplaced, cost) < (self.unplaced, self._cost - _EPSILON):
             # Sums that are kept up to date drift by rounding; what is handed out is exact.
@@ -110,7 +115,7 @@ class _Best:
         return not self.unplaced and self.found.cost <= self._least + _EPSILON * max(1.0, self._least)
 
 
-def descend(assignment: Assignment) -> None:
+def descend(assignment: TaskAssignment) -> None:
     """Move or exchange tasks, one after the other, until no such step makes the assignment cheaper."""
     for _ in range(_SWEEPS):
         moved = [_relocate(assignment, task) or _exchange(assignment, task) for task in range(len(assignment.node_of))]
@@ -118,7 +123,7 @@ def descend(assignment: Assignment) -> None:
             return
 
 
-def _relocate(assignment: Assignment, task: int) -> bool:
+def _relocate(assignment: TaskAssignment, task: int) -> bool:
     here = int(assignment.node_of[task])
     if here < 0:
         return False
@@ -136,7 +141,7 @@ def _relocate(assignment: Assignment, task: int) -> bool:
     return False
 
 
-def _exchange(assignment: Assignment, task: int) -> bool:
+def _exchange(assignment: TaskAssignment, task: int) -> bool:
     """With the task that makes the assignment cheapest, if any makes it cheaper."""
     problem, node_of = assignment.problem, assignment.node_of
     here = int(node_of[task])
@@ -162,7 +167,7 @@ def _exchange(assignment: Assignment, task: int) -> bool:
     return False
 
 
-def _try_exchange(assignment: Assignment, one: int, other: int) -> bool:
+def _try_exchange(assignment: TaskAssignment, one: int, other: int) -> bool:
     here, there = int(assignment.node_of[one]), int(assignment.node_of[other])
     assignment.remove(one)
     assignment.remove(other)
@@ -182,7 +187,7 @@ def _try_exchange(assignment: Assignment, one: int, other: int) -> bool:
 class Improvement:
     """Takes tasks out and puts them back, `run` so many times."""
 
-    def __init__(self, assignment: Assignment, best: _Best, rng: np.random.Generator) -> None:
+    def __init__(self, assignment: TaskAssignment, best: _Best, rng: np.random.Generator) -> None:
         self._now, self._best, self._rng = assignment, best, rng
         problem = assignment.problem
         self._strength = problem.traffic.sum(axis=1)
