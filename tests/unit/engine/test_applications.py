@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 from tests.unit.engine.scene import Scene
 
+from dovetail.engine.pieces import whole
+from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import Tick
+from dovetail.model.record import Decision
+from dovetail.model.workloads.workload import Workload
 
 
 def racks(scene: Scene, racks: int = 3, nodes: int = 2, cpu: float = 4) -> None:
@@ -159,3 +163,54 @@ def test_a_later_attempt_goes_by_itself(scene: Scene) -> None:
     scene.tick(600)
     assert scene.on("db")
     assert "application" not in notes(scene, "db")
+
+
+SHOP: list[dict[str, Any]] = [
+    {"name": "web", "resources": {"cpu": 2}, "traffic": [{"to": "api", "mbps": 900}]},
+    {"name": "api", "resources": {"cpu": 2}, "traffic": [{"to": "db", "mbps": 1000}, {"to": "cache", "mbps": 10}]},
+    {"name": "db", "resources": {"cpu": 2}, "replicas": 2, "spread": [{"over": "rack"}]},
+    {"name": "cache", "resources": {"cpu": 2}, "priority": "high"},
+]
+
+
+@pytest.mark.parametrize("profile", ["auto", "network", "best_fit"])
+def test_a_plan_shows_the_nodes_that_the_application_gets_and_changes_nothing(profile: str) -> None:
+    scene = Scene(default_profile=profile)
+    racks(scene)
+    scene.submit("other", cpu=3)
+    scene.tick()
+    specs = [Workload.model_validate(fields) for fields in SHOP]
+    before = dict(scene.engine._state.cluster.placements.directory)
+    planned = whole(Questions(scene.engine).plans.plan_applications(specs, 100, scene.now))
+    assert before == scene.engine._state.cluster.placements.directory
+    for fields in SHOP:
+        scene.submit(fields["name"], **{key: value for key, value in fields.items() if key != "name"})
+    assert len(scene.tick()) == 5
+    assert {name: sorted(task.node or "" for task in tasks) for (_, name), tasks in planned.items()} == decided(scene)
+    words = [task.explanation.notes for tasks in planned.values() for task in tasks]
+    assert words == [one.explanation.notes for fields in SHOP for one in of(scene, fields["name"])]
+
+
+def of(scene: Scene, name: str) -> list[Decision]:
+    return [one for one in scene.decisions if one.task.workload == scene.ids[name] and one.node is not None]
+
+
+def test_a_plan_leaves_gangs_and_work_without_traffic_to_others() -> None:
+    scene = Scene()
+    racks(scene)
+    specs = [Workload.model_validate(fields) for fields in SHOP]
+    specs.append(Workload.model_validate({"name": "alone"}))
+    specs.append(Workload.model_validate({"name": "gang", "gang": {"min": 1}, "traffic": [{"to": "web", "mbps": 1}]}))
+    planned = whole(Questions(scene.engine).plans.plan_applications(specs, 100, scene.now))
+    assert sorted(name for _, name in planned) == ["api", "cache", "db", "web"]
+
+
+def test_a_plan_says_what_does_not_fit_of_an_application() -> None:
+    scene = Scene()
+    racks(scene, racks=1, nodes=1)
+    specs = [Workload.model_validate(fields) for fields in SHOP]
+    planned = whole(Questions(scene.engine).plans.plan_applications(specs, 100, scene.now))
+    last = {name: tasks[-1] for (_, name), tasks in planned.items()}
+    waits = [name for name, task in last.items() if task.node is None]
+    assert waits
+    assert all(last[name].explanation.outcome != "placed" for name in waits)

@@ -20,7 +20,7 @@ from dovetail.model.task import TaskId
 from dovetail.placement.applications.problem import is_valid
 from dovetail.placement.applications.search import solve, usual_effort
 from dovetail.placement.contract import Request
-from dovetail.placement.pipeline.pipeline import Choice, Pipeline
+from dovetail.placement.pipeline.pipeline import WITH_APPLICATION, Choice, Pipeline
 
 #: The search for one task costs about as much as so many decisions, besides the steps of the search.
 _DECISIONS_A_TASK, _DECISIONS_A_STEP = 4, 4
@@ -30,7 +30,8 @@ Decide = Callable[[Pipeline, Request, TaskId, int], Choice]
 
 @dataclass(frozen=True, slots=True)
 class ApplicationPlan:
-    """A choice for each task of each part, in order of replica; None for tasks that found no node. Costs in Mbps ×
+    """A choice for each task of each part, in order of replica: with a row, or with the reason why there is none; None
+    for tasks after such a one. Costs in Mbps ×
     distance, and per Mbps: the mean distance that data travels. `improves`: on placing the tasks one by one."""
 
     choices: list[list[Choice | None]]
@@ -107,7 +108,8 @@ def _on_nodes(
 
         def decide(pipeline: Pipeline, request: Request, task: TaskId, repeats: int) -> Choice:
             node = next(nodes)
-            choice = None if node < 0 else pipeline.decide_at(request, int(found.rows[node]))
+            row = int(found.rows[node])
+            choice = None if node < 0 else pipeline.decide_at(request, row, WITH_APPLICATION)
             return choice or pipeline.decide(request, str(task), repeats=repeats > 1)
 
         return decide
@@ -126,6 +128,7 @@ def _tried(state: EngineState, trials: list[GroupTrial], how: Callable[[int], De
             for replica in part.replicas:
                 choice = decide(pipeline, request, TaskId(part.subject.id, replica), len(part.replicas))
                 if choice.row is None:
+                    choices.append(choice)
                     break
                 choices += place_choices(state, part._replace(replicas=[replica]), request, [choice])
                 pipeline.placed(request, choice.row)

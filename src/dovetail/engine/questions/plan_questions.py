@@ -18,6 +18,7 @@ from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, without_trace
+from dovetail.engine.planning.application_plan import plan_applications
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim, nodes_in_turn, plan, would_displace
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
@@ -90,6 +91,13 @@ class PlanQuestions:
         """The same for workloads that start together."""
         question = ("plan_group", *(spec.model_dump_json() for spec in specs), most)
         return self._kept(question, now, lambda: in_one(lambda: plan_group(self._state, specs, most, now)))
+
+    def plan_applications(
+        self, specs: list[Workload], most: int, now: float
+    ) -> Pieces[dict[tuple[str, str], list[PlannedTask]]]:
+        """The same for workloads that exchange traffic, by namespace and name; others are left out."""
+        question = ("plan_applications", *(spec.model_dump_json() for spec in specs), most)
+        return self._kept(question, now, lambda: in_one(lambda: plan_applications(self._state, specs, most, now)))
 
     def communication(self, tasks: Sequence[PlannedTask]) -> Estimate | None:
         """How long planned tasks would take to exchange data; None if all are on one node, or if the network is not

@@ -22,7 +22,7 @@ from dovetail.model.event import Tick
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
-from dovetail.placement.pipeline.pipeline import Choice
+from dovetail.placement.pipeline.pipeline import WITH_APPLICATION, Choice
 
 
 def schedule(state: EngineState, tick: Tick, now: float) -> list[Command]:
@@ -215,7 +215,7 @@ def _as_expected(
     if expected_row is not None:
         return pipeline.decide_at(request, expected_row)
     row = nominated_row(state, work, replica)
-    choice = None if row is None else pipeline.decide_at(request, row)
+    choice = None if row is None else pipeline.decide_at(request, row, WITH_APPLICATION)
     if choice is not None:
         choice.explanation = choice.explanation.with_note(work.application)
     return choice
