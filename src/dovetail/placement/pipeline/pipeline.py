@@ -34,8 +34,8 @@ FUNNELS_KEPT = 4096
 OTHER_DOMAIN = "other_domain"
 #: Or the task is nominated to another node, and may go there.
 MEANT_ELSEWHERE = "meant_elsewhere"
-#: The first step of the funnel where only one node is considered: somebody expects the task there, or the search for its
-#: whole application found it.
+#: The first step of the funnel where only one node is considered: somebody expects the task there, or the search for
+#: its whole application found it.
 EXPECTED, WITH_APPLICATION = ("meant", MEANT_ELSEWHERE), ("application", "farther_for_its_traffic")
 
 
