@@ -44,7 +44,7 @@ class ApplicationArrays:
 
 
 def arrays_of(state: EngineState, parts: list[ApplicationPart], one_by_one: Rows) -> ApplicationArrays | None:
-    """`one_by_one`: the row that each task would get by itself, -1 for none. None: no node is left."""
+    """`one_by_one`: the row that each task would get by itself or is on, -1 for none. None: no node is left."""
     cluster = state.cluster
     requests = [part.trial.request() for part in parts]
     view = View(cluster)
@@ -81,12 +81,13 @@ def arrays_of(state: EngineState, parts: list[ApplicationPart], one_by_one: Rows
 
 
 def _candidates(state: EngineState, alive: B1, one_by_one: Rows) -> Rows:
-    """All nodes that some task may use; of too many, those nearest to where the tasks would go, and others evenly."""
-    rows: Rows = np.flatnonzero(alive)
+    """All nodes that some task may use or is on; of too many, those nearest to where the tasks would go or are, and
+    others evenly."""
+    anchors, counts = np.unique(one_by_one[one_by_one >= 0], return_counts=True)
+    rows: Rows = np.union1d(np.flatnonzero(alive), anchors)
     if len(rows) <= MOST_NODES:
         return rows
-    taken: Rows = np.unique(one_by_one[one_by_one >= 0])[: MOST_NODES // 2]
-    anchors, counts = np.unique(one_by_one[one_by_one >= 0], return_counts=True)
+    taken = anchors[: MOST_NODES // 2]
     middle = int(anchors[counts.argmax()]) if len(anchors) else int(rows[0])
     order = rows[np.argsort(distances_from(state.cluster, middle)[rows], kind="stable")]
     near = order[: MOST_NODES - _FROM_ELSEWHERE - len(taken)]

@@ -42,7 +42,7 @@ def waiting_members(state: EngineState, work: Work) -> list[Work]:
     ripe = deque([work])
     tasks = work.at_once
     while ripe:
-        for other in _peers(state, ripe.popleft()):
+        for other in peers_of(state, ripe.popleft()):
             if other.id not in found and _may_join(state, other):
                 found[other.id] = other
                 ripe.append(other)
@@ -57,7 +57,8 @@ def has_peers(state: EngineState, work: Work) -> bool:
     return bool(work.shape.traffic) or bool(state.talkers.to(work.key))
 
 
-def _peers(state: EngineState, work: Work) -> list[Work]:
+def peers_of(state: EngineState, work: Work) -> list[Work]:
+    """Live workloads that it exchanges traffic with."""
     directory = state.cluster.placements.directory
     named = [directory.get((work.namespace, name), (-1, 0))[0] for name, _ in work.shape.traffic]
     return [state.work[id_] for id_ in (*named, *state.talkers.to(work.key)) if id_ in state.work]
