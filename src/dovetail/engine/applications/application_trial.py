@@ -7,6 +7,7 @@ distance) where it places as many.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +16,11 @@ from dovetail.cluster.arrays import Rows
 from dovetail.engine.applications.arrays import ApplicationArrays, arrays_of
 from dovetail.engine.applications.parts import ApplicationPart
 from dovetail.engine.gangs.group_trial import GroupTrial, place_choices
+from dovetail.engine.pieces import Pieces
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.task import TaskId
 from dovetail.placement.applications.problem import is_valid
-from dovetail.placement.applications.search import solve, usual_effort
+from dovetail.placement.applications.search import solve_in_pieces, usual_effort
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.pipeline import WITH_APPLICATION, Choice, Pipeline
 
@@ -50,18 +52,23 @@ class ApplicationPlan:
         )
 
 
-def try_application(state: EngineState, parts: list[ApplicationPart]) -> ApplicationPlan | None:
-    """None: no task finds a node."""
-    greedy = _one_by_one(state, parts)
-    rows = _rows(greedy)
+def try_application(
+    state: EngineState, parts: list[ApplicationPart], naming: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> Pieces[ApplicationPlan | None]:
+    """None: no task finds a node. `naming`: makes workloads that are not live known by name while they are tried."""
+    with naming():
+        greedy = _one_by_one(state, parts)
+        rows = _rows(greedy)
+        found = arrays_of(state, parts, rows)
     state.requests.effort += _DECISIONS_A_TASK * len(rows)
-    found = arrays_of(state, parts, rows)
     if found is None:
         return None
-    node_of = _searched(state, found, rows)
+    yield
+    node_of = yield from _searched(state, found, rows)
     if node_of is None:
         return ApplicationPlan(greedy)
-    choices = _on_nodes(state, parts, found, node_of)
+    with naming():
+        choices = _on_nodes(state, parts, found, node_of)
     reached = _rows(choices)
     after = found.nodes_at(reached)
     before, cost = found.problem.cost(found.nodes_at(rows)), found.problem.cost(after)
@@ -72,7 +79,7 @@ def try_application(state: EngineState, parts: list[ApplicationPart]) -> Applica
     return ApplicationPlan(choices, True, cost, before, found.traffic_mbps)
 
 
-def _searched(state: EngineState, found: ApplicationArrays, one_by_one: Rows) -> Rows | None:
+def _searched(state: EngineState, found: ApplicationArrays, one_by_one: Rows) -> Pieces[Rows | None]:
     """The node of each task; None where one by one cannot be improved."""
     problem = found.problem
     known = found.nodes_at(one_by_one)
@@ -81,7 +88,8 @@ def _searched(state: EngineState, found: ApplicationArrays, one_by_one: Rows) ->
     state.requests.effort += _DECISIONS_A_STEP * usual_effort(problem.tasks)
     # What is known counts without what the profile favours: that decides among equals only.
     favoured = problem.with_pull(problem.pull + found.favour)
-    best = solve(favoured, state.settings.seed, good_enough=float(found.favour.max(axis=1).sum()))
+    good_enough = float(found.favour.max(axis=1).sum())
+    best = yield from solve_in_pieces(favoured, state.settings.seed, good_enough=good_enough)
     if is_valid(problem, known):
         missing, missed = int((best.node_of < 0).sum()), int((known < 0).sum())
         if missing > missed or (missing == missed and problem.cost(best.node_of) >= problem.cost(known)):

@@ -9,6 +9,7 @@ placed by itself. Nominations are part of the workload's notes, so a restart goe
 
 from dovetail.engine.applications.application_trial import try_application
 from dovetail.engine.applications.parts import has_peers, may_be_nominated, parts_of, waiting_members
+from dovetail.engine.pieces import whole
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 
@@ -21,7 +22,7 @@ def nominate_application(state: EngineState, work: Work, now: float) -> None:
     if len(members) < 2:
         return
     parts = parts_of(state, members, now)
-    plan = try_application(state, parts)
+    plan = whole(try_application(state, parts))
     if plan is None:
         return  # perhaps nodes join before their next turn
     for index, member in enumerate(members):

@@ -7,8 +7,9 @@ from dovetail.engine.gangs.group_trial import GroupTrial, attempts
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import GroupPart, QueuePlace, Work
 
-#: More tasks than this are placed one by one: the search must not keep others waiting.
-MOST_TASKS = 1000
+#: With more tasks, or more declared traffic, than this the tasks are placed one by one: the search must not keep others
+#: waiting.
+MOST_TASKS, MOST_PAIRS = 500, 5000
 
 
 class ApplicationPart(NamedTuple):
@@ -40,14 +41,14 @@ def waiting_members(state: EngineState, work: Work) -> list[Work]:
     Only itself where there are no others, or too many."""
     found = {work.id: work}
     ripe = deque([work])
-    tasks = work.at_once
+    tasks, pairs = work.at_once, len(work.shape.traffic)
     while ripe:
         for other in peers_of(state, ripe.popleft()):
             if other.id not in found and _may_join(state, other):
                 found[other.id] = other
                 ripe.append(other)
-                tasks += other.at_once
-                if tasks > MOST_TASKS:
+                tasks, pairs = tasks + other.at_once, pairs + len(other.shape.traffic)
+                if tasks > MOST_TASKS or pairs > MOST_PAIRS:
                     return [work]
     return sorted(found.values(), key=lambda member: (member.id != work.id, state.pending.key(member), member.id))
 

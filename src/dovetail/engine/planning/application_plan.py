@@ -5,11 +5,13 @@ Guarantees: the search that places such work for real answers here too, in trial
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from dovetail.engine.applications.application_trial import ApplicationPlan, try_application
-from dovetail.engine.applications.parts import MOST_TASKS, ApplicationPart
+from dovetail.engine.applications.parts import MOST_PAIRS, MOST_TASKS, ApplicationPart
 from dovetail.engine.gangs.group_trial import GroupTrial
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.pieces import Pieces
 from dovetail.engine.planning.plan import PlannedTask, PlanTrial, at_once, identity_for, planned_task, within_quota
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.workloads.workload import Workload
@@ -18,12 +20,14 @@ _FIRST_TRIAL = -1_000_000  # ids below are never real
 Key = tuple[str, str]  # namespace and name
 
 
-def plan_applications(state: EngineState, specs: list[Workload], most: int, now: float) -> dict[Key, list[PlannedTask]]:
+def plan_applications(
+    state: EngineState, specs: list[Workload], most: int, now: float
+) -> Pieces[dict[Key, list[PlannedTask]]]:
     """The tasks of each workload that is placed with others, at most so many of each; the first task without a node
     ends the list. Raises what routing raises."""
     found: dict[Key, list[PlannedTask]] = {}
     for members in _applications(state, specs, most):
-        found |= _planned(state, members, most, now)
+        found |= yield from _planned(state, members, most, now)
     return found
 
 
@@ -50,7 +54,8 @@ def _applications(state: EngineState, specs: list[Workload], most: int) -> list[
         seen |= set(reached)
         members = [spec for each, spec in alone.items() if each in reached]
         tasks = sum(min(at_once(spec), most) for spec in members)
-        if len(members) > 1 and tasks <= MOST_TASKS:
+        pairs = sum(len(spec.traffic) for spec in members)
+        if len(members) > 1 and tasks <= MOST_TASKS and pairs <= MOST_PAIRS:
             found.append(sorted(members, key=lambda spec: spec.priority.rank))
     return found
 
@@ -63,10 +68,11 @@ def _may_join(state: EngineState, spec: Workload) -> bool:
     return state.pipelines[profile].settings.select == "best" and within_quota(state, spec, at_once(spec))[1] is None
 
 
-def _planned(state: EngineState, members: list[Workload], most: int, now: float) -> dict[Key, list[PlannedTask]]:
+def _planned(
+    state: EngineState, members: list[Workload], most: int, now: float
+) -> Pieces[dict[Key, list[PlannedTask]]]:
     parts = [_part(state, spec, _FIRST_TRIAL - index, most, now) for index, spec in enumerate(members)]
-    with _known_by_name(state, parts):
-        plan = try_application(state, parts)
+    plan = yield from try_application(state, parts, partial(_known_by_name, state, parts))
     if plan is None:
         return {}
     return {part.key: _tasks(state, plan, index) for index, part in enumerate(parts)}

@@ -99,7 +99,7 @@ class PlanQuestions:
     ) -> Pieces[dict[tuple[str, str], list[PlannedTask]]]:
         """The same for workloads that exchange traffic, by namespace and name; others are left out."""
         question = ("plan_applications", *(spec.model_dump_json() for spec in specs), most)
-        return self._kept(question, now, lambda: in_one(lambda: plan_applications(self._state, specs, most, now)))
+        return self._kept(question, now, lambda: plan_applications(self._state, specs, most, now))
 
     def application_moves(self, cost_per_move: float, now: float) -> Pieces[list[ApplicationMove]]:
         """Moves of running tasks that bring those that exchange traffic nearer to each other and save more than they

@@ -11,14 +11,16 @@ from dovetail.engine.state.work import Work
 class Talkers:
     def __init__(self) -> None:
         self._by_name: dict[tuple[str, str], dict[int, None]] = {}
+        self._named_by: dict[int, list[tuple[str, str]]] = {}
 
     def admit(self, work: Work) -> None:
-        for name, _ in work.terms.shape.traffic:
-            self._by_name.setdefault((work.namespace, name), {})[work.id] = None
+        if work.terms.shape.traffic:
+            self._named_by[work.id] = [(work.namespace, name) for name, _ in work.terms.shape.traffic]
+            for key in self._named_by[work.id]:
+                self._by_name.setdefault(key, {})[work.id] = None
 
     def forget(self, work: Work) -> None:
-        for name, _ in work.terms.shape.traffic:
-            key = work.namespace, name
+        for key in self._named_by.pop(work.id, ()):
             talkers = self._by_name[key]
             del talkers[work.id]
             if not talkers:

@@ -1,12 +1,13 @@
 """Searches for a cheap assignment: grown from several nodes, then improved.
 
-`descend` moves and exchanges single tasks while that helps. `Improvement` takes out some tasks that belong together
+`_descend` moves and exchanges single tasks while that helps. `Improvement` takes out some tasks that belong together
 and puts them back elsewhere, again and again, and accepts a slightly worse result now and then ("slack induction by
 string removals", Christiaens and Vanden Berghe 2020).
 Guarantees: pure; the same problem, seed and effort give the same assignment. Effort is counted in steps, never in time.
 Every assignment is valid. One with fewer tasks placed is never preferred.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +24,12 @@ _STARTS = 4
 _FEWEST_OUT, _MOST_OUT = 2, 14
 #: The chance that a node is passed over, mostly and now and then; and the share of the cost by which a result may be
 #: worse at first.
-_BLINKS, _WORSE = (0.1, 0.1, 0.4), 0.03
-_SWEEPS = 20
+_BLINKS, _WORSE = (0.1, 0.1, 0.4), 0.01
+#: How often all tasks are gone through; of large applications fewer times. Exchanges that are tried for one task.
+_SWEEPS, _FEWEST_SWEEPS, _SWEPT_TASKS, _MOST_EXCHANGES = 20, 2, 3000, 16
 #: Applications of so many tasks are searched exactly at the end, as far as so many steps go.
 _SMALL, _EXACT_STEPS = 8, 1500
+_STEPS_A_PIECE = 20
 _EPSILON = 1e-9
 
 
@@ -56,30 +59,38 @@ def solve(
 ) -> AssignmentFound:
     """`known`: a valid assignment; the result is not worse. `good_enough`: stop at a cost that is no more than this
     above a lower bound."""
+    pieces = solve_in_pieces(problem, seed, effort, known, good_enough)
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            found: AssignmentFound = end.value
+            return found
+
+
+def solve_in_pieces(
+    problem: ApplicationProblem,
+    seed: int = 0,
+    effort: int | None = None,
+    known: Rows | None = None,
+    good_enough: float = 0.0,
+) -> Generator[None, None, AssignmentFound]:
+    """The same for those who have other things to do in between: it yields every few milliseconds."""
     steps = usual_effort(problem.tasks) if effort is None else effort
-    assignment = TaskAssignment(problem)
-    best = _Best(problem, good_enough)
+    assignment, best = TaskAssignment(problem), _Best(problem, good_enough)
     if known is not None:
         assignment.set_to(known)
         best.offer(assignment)
-    everyone = np.arange(problem.tasks)
-    for start in starting_nodes(problem, _STARTS):
-        assignment.set_to(np.full(problem.tasks, UNPLACED, dtype=np.intp))
-        grow(assignment, everyone, start)
-        best.offer(assignment)
-        if best.is_optimal:
-            return best.found
-    if best.unplaced:
-        assignment.set_to(np.full(problem.tasks, UNPLACED, dtype=np.intp))
-        pack(assignment)
-        best.offer(assignment)
+    yield from _construct(assignment, best)
+    if best.is_optimal:
+        return best.found
     assignment.set_to(best.found.node_of)
-    descend(assignment)
+    yield from _descend(assignment)
     best.offer(assignment)
     if problem.tasks > 1 and not best.is_optimal:
-        Improvement(assignment, best, np.random.Generator(np.random.PCG64(seed))).run(steps)
+        yield from Improvement(assignment, best, np.random.Generator(np.random.PCG64(seed))).run(steps)
         assignment.set_to(best.found.node_of)
-        descend(assignment)
+        yield from _descend(assignment)
         best.offer(assignment)
     if problem.tasks <= _SMALL and not best.unplaced and not best.is_optimal:
         exact = BranchAndBound(problem, best.found.cost, _EXACT_STEPS).run()
@@ -87,6 +98,22 @@ def solve(
             assignment.set_to(exact)
             best.offer(assignment)
     return best.found
+
+
+def _construct(assignment: TaskAssignment, best: "_Best") -> Generator[None, None, None]:
+    problem = assignment.problem
+    nowhere = np.full(problem.tasks, UNPLACED, dtype=np.intp)
+    for start in starting_nodes(problem, _STARTS):
+        assignment.set_to(nowhere)
+        grow(assignment, np.arange(problem.tasks), start)
+        best.offer(assignment)
+        if best.is_optimal:
+            return
+        yield
+    if best.unplaced:
+        assignment.set_to(nowhere)
+        pack(assignment)
+        best.offer(assignment)
 
 
 class _Best:
@@ -115,11 +142,17 @@ class _Best:
         return not self.unplaced and self.found.cost <= self._least + _EPSILON * max(1.0, self._least)
 
 
-def descend(assignment: TaskAssignment) -> None:
-    """Move or exchange tasks, one after the other, until no such step makes the assignment cheaper."""
-    for _ in range(_SWEEPS):
-        moved = [_relocate(assignment, task) or _exchange(assignment, task) for task in range(len(assignment.node_of))]
-        if not any(moved):
+def _descend(assignment: TaskAssignment) -> Generator[None, None, None]:
+    """Move tasks, one after the other, until that makes the assignment no cheaper; then exchange them too. Large
+    applications are gone through fewer times."""
+    tasks = range(len(assignment.node_of))
+    for _ in range(max(_FEWEST_SWEEPS, min(_SWEEPS, _SWEPT_TASKS // max(1, len(tasks))))):
+        steps = [_relocate(assignment, task) for task in tasks]
+        yield
+        if not any(steps):
+            steps = [_exchange(assignment, task) for task in tasks]
+            yield
+        if not any(steps):
             return
 
 
@@ -152,23 +185,18 @@ def _exchange(assignment: TaskAssignment, task: int) -> bool:
     costs = assignment.cost_on
     gain = costs[task, here] - costs[task, there] + costs[others, there] - costs[others, here]
     gain -= 2.0 * problem.traffic[task, others] * problem.distance[here, there]
-    # Does each fit where the other was?
-    fits = (assignment.free[there] + problem.demand[others] >= problem.demand[task]).all(axis=1)
-    fits &= (assignment.free[here] + problem.demand[task] >= problem.demand[others]).all(axis=1)
-    fits &= problem.feasible[task, there] & problem.feasible[others, here]
-    gain[~fits] = -np.inf
-    while len(gain):
-        at = int(gain.argmax())
-        if gain[at] <= _EPSILON:
-            return False
+    better = np.flatnonzero(gain > _EPSILON)
+    for at in better[np.argsort(-gain[better], kind="stable")][:_MOST_EXCHANGES].tolist():
         if _try_exchange(assignment, task, int(others[at])):
             return True
-        gain[at] = -np.inf
     return False
 
 
 def _try_exchange(assignment: TaskAssignment, one: int, other: int) -> bool:
     here, there = int(assignment.node_of[one]), int(assignment.node_of[other])
+    asked = assignment.problem.demand[one] - assignment.problem.demand[other]
+    if (asked > assignment.free[there]).any() or (-asked > assignment.free[here]).any():
+        return False
     assignment.remove(one)
     assignment.remove(other)
     if assignment.may_go(one, there):
@@ -193,11 +221,13 @@ class Improvement:
         self._strength = problem.traffic.sum(axis=1)
         self._size = problem.demand.sum(axis=1)
 
-    def run(self, steps: int) -> None:
+    def run(self, steps: int) -> Generator[None, None, None]:
         now, rng = self._now, self._rng
         cost, unplaced = now.cost, now.unplaced
         allowance = _WORSE * max(cost, _EPSILON)
         for step in range(steps):
+            if step and not step % _STEPS_A_PIECE:
+                yield
             saved = now.save()
             self._put_back(self._take_out())
             after, missing = now.cost, now.unplaced
