@@ -22,6 +22,7 @@ MODULES = (
     "benchmarks.recovery",
     "benchmarks.workload_affinity",
     "benchmarks.topology",
+    "benchmarks.callgraphs",
     "benchmarks.gangs",
     "benchmarks.explain",
     "benchmarks.default_profile",

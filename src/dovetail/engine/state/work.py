@@ -80,6 +80,8 @@ class Work:
     preemption_backoff_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
     nominated: str = ""  # the node where somebody expects its next task
+    nominations: dict[int, str] | None = None  # by replica: the node found with its application; None: not searched yet
+    application: str = ""  # in words, what its application gains by that
     terminal_reason: str = ""  # why no task of it may start any more
     ending: Ending | None = None  # its tasks are being ended, some at a time
     group: "Group | None" = None  # the tasks that start together with its own; None: each starts by itself
