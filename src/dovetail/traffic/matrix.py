@@ -52,7 +52,7 @@ class _Rate:
 
     def now(self, now: float) -> float:
         seen = 1.0 - 0.5 ** (max(1.0, self.at - self.began_at) / HALF_LIFE_S)
-        return self.faded(now) / seen
+        return float(self.faded(now) / seen)
 
     def faded(self, now: float) -> float:
         return float(self.bytes_per_s * 0.5 ** (max(0.0, now - self.at) / HALF_LIFE_S))
