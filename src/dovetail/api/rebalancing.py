@@ -24,6 +24,7 @@ def _move(one: ProposedMove) -> MoveRow:
         "target": one.target,
         "benefit": one.benefit,
         "cost": one.cost,
+        "why": one.why,
     }
 
 

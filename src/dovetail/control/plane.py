@@ -148,7 +148,7 @@ class ControlPlane:
         work = WorkOfSubsystems(
             self.submit, self.cancel, self.check, self._specs.many, self.commands, self.task_use.cores
         )
-        access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work)
+        access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work, self.ask)
         self.subsystems.start(access)
         self.started_at = time.time()
         lasting = (self._loop.run(), self._watch(), self._retention.run(newest_record), self.task_use.run())

@@ -8,8 +8,9 @@ A move is made only if its benefit exceeds its cost, tasks with few constraints 
 Guarantees: pure and deterministic. A service loses at most one ready replica at a time, and never its last one.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,18 +72,19 @@ class BalancePolicy:
 
 @dataclass(frozen=True, slots=True)
 class ProposedMove:
+    """`why`: what is better afterwards; benefit and cost are in its unit."""
+
     task: TaskId
     name: str
     source: str
     target: str
     benefit: float
     cost: float
+    why: str = "the fuller node is emptier"
 
     @property
     def reason(self) -> str:
-        return (
-            f"rebalancing: {self.source} is fuller than {self.target}, benefit {self.benefit:.2f}, cost {self.cost:.2f}"
-        )
+        return f"rebalancing: {self.why}, benefit {self.benefit:.4g}, cost {self.cost:.4g}"
 
 
 def propose(
@@ -160,3 +162,37 @@ def _target(
         round(float(costs[target]), 4),
     )
     return move, task, target
+
+
+class BringNearer(NamedTuple):
+    """A move that brings a task nearer to those it talks to. `saves`: in Mbps × distance; below 0 where it only makes
+    way for another."""
+
+    task: TaskId
+    source: str
+    target: str
+    saves: float
+
+
+def nearer(
+    view: BalanceView, policy: BalancePolicy, wanted: Sequence[BringNearer], cost: float, resting: Collection[TaskId]
+) -> list[ProposedMove]:
+    """Of these moves the first that pay by themselves and keep to the rules: one task of a service at a time, never the
+    last one, and no node becomes more than `threshold` fuller than the emptiest."""
+    tasks = {one.task: one for one in view.tasks}
+    rows = {name: row for row, name in enumerate(view.names)}
+    lowest = float(view.load[view.usable].min()) if view.usable.any() else 0.0
+    found: list[ProposedMove] = []
+    busy: set[tuple[str, str]] = set()
+    for move in wanted:
+        task, row = tasks.get(move.task), rows.get(move.target, -1)
+        if task is None or row < 0 or task.siblings < 2 or task.service in busy or move.task in resting:
+            continue
+        if move.saves <= cost or view.load[row] + task.loads[row] - lowest > policy.threshold:
+            continue
+        why = "nearer to those it talks to"
+        found.append(ProposedMove(move.task, task.name, move.source, move.target, round(move.saves, 1), cost, why))
+        busy.add(task.service)
+        if len(found) == policy.moves:
+            break
+    return found

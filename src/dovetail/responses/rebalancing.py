@@ -4,7 +4,8 @@ from typing_extensions import TypedDict
 
 
 class MoveRow(TypedDict):
-    """`benefit` and `cost`: in parts of a node's capacity."""
+    """`why`: what is better afterwards. `benefit` and `cost`: in parts of a node's capacity or, for a move that brings
+    a task nearer to those it talks to, in Mbps × distance."""
 
     task: str
     name: str
@@ -12,6 +13,7 @@ class MoveRow(TypedDict):
     target: str
     benefit: float
     cost: float
+    why: str
 
 
 class DoneMoveRow(MoveRow):

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from dovetail.model.task import TaskId
-from dovetail.rebalancing.spreading_load import BalancePolicy, BalanceView, MovableTask, ProposedMove, propose
+from dovetail.rebalancing.spreading_load import (
+    BalancePolicy,
+    BalanceView,
+    BringNearer,
+    MovableTask,
+    ProposedMove,
+    nearer,
+    propose,
+)
 
 
 def task(number: int, row: int, share: float, nodes: int, **more: object) -> MovableTask:
@@ -79,3 +87,14 @@ def test_rebalancing_comes_to_rest_and_never_makes_the_fullest_node_fuller(
             tasks[move.task.workload] = task(move.task.workload, int(move.target[1:]), float(old.loads[0]), 5)
     else:
         raise AssertionError("it never came to rest")
+
+
+def test_a_service_is_brought_nearer_where_that_pays_and_loads_stay_even() -> None:
+    tasks = [task(1, 0, 0.1, 3), task(2, 1, 0.15, 3), task(3, 1, 0.02, 3, siblings=1)]
+    view = view_of(tasks, 3)
+    pays = BringNearer(TaskId(1, 0), "n0", "n1", 5000.0)
+    wanted = [BringNearer(TaskId(3, 0), "n1", "n0", 9000.0), BringNearer(TaskId(2, 0), "n1", "n2", 10.0), pays]
+    assert nearer(view, BalancePolicy(threshold=0.2), wanted, 1000.0, ()) == []  # n1 would be too full
+    [move] = nearer(view, BalancePolicy(threshold=0.3), wanted, 1000.0, ())
+    assert (move.name, move.target, move.benefit) == ("t1", "n1", 5000.0)
+    assert nearer(view, BalancePolicy(threshold=0.3), wanted, 1000.0, {TaskId(1, 0)}) == []

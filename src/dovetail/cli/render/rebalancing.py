@@ -41,8 +41,9 @@ def _columns() -> list[TableColumn[MoveRow]]:
         TableColumn("NAME", lambda row: row["name"]),
         TableColumn("FROM", lambda row: row["source"]),
         TableColumn("TO", lambda row: row["target"]),
-        TableColumn("BENEFIT", lambda row: f"{row['benefit']:.2f}", right=True),
-        TableColumn("COST", lambda row: f"{row['cost']:.2f}", right=True),
+        TableColumn("BENEFIT", lambda row: f"{row['benefit']:.3g}", right=True),
+        TableColumn("COST", lambda row: f"{row['cost']:.3g}", right=True),
+        TableColumn("WHY", lambda row: row["why"], folds=True),
     ]
 
 
@@ -56,7 +57,8 @@ def _done(rows: Sequence[DoneMoveRow], now: float, wide: bool) -> Drawing:
         TableColumn("NAME", lambda row: row["name"]),
         TableColumn("FROM", lambda row: row["source"]),
         TableColumn("TO", lambda row: row["target"]),
-        TableColumn("BENEFIT", lambda row: f"{row['benefit']:.2f}", right=True),
-        TableColumn("COST", lambda row: f"{row['cost']:.2f}", right=True),
+        TableColumn("BENEFIT", lambda row: f"{row['benefit']:.3g}", right=True),
+        TableColumn("COST", lambda row: f"{row['cost']:.3g}", right=True),
+        TableColumn("WHY", lambda row: row["why"], folds=True),
     ]
     return table(columns, rows, wide)

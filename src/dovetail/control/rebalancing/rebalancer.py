@@ -24,7 +24,14 @@ from dovetail.model.event import MoveAsked
 from dovetail.model.task import TaskId
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import Strict
-from dovetail.rebalancing.spreading_load import BalancePolicy, BalanceView, ProposedMove, propose
+from dovetail.rebalancing.spreading_load import (
+    BalancePolicy,
+    BalanceView,
+    BringNearer,
+    ProposedMove,
+    nearer,
+    propose,
+)
 
 log = structlog.get_logger()
 
@@ -42,6 +49,9 @@ class RebalancingSettings(Strict):
     """What a move has to gain at least, as a part of a node's capacity."""
     distance_cost: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.3
     """What it costs to move a task from beside those it talks to as far away as possible."""
+    traffic_cost: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] = 1000.0
+    """What a move that brings services nearer to those they talk to has to save at least, in Mbps × distance: 100 Mbps
+    over a distance of 10 are 1000."""
     settle: Duration = 600.0
     """A task that was moved stays for at least so long."""
     moves: Annotated[Count, Field(ge=1, le=100)] = 2
@@ -109,6 +119,8 @@ class Rebalancer(Subsystem):
         self._moved_at = {task: at for task, at in self._moved_at.items() if now - at < policy.settle_s}
         resting = frozenset(self._moved_at)
         view, proposed, distance = await self.context.ask(partial(_looked, policy=policy, resting=resting, now=now))
+        if not proposed and distance:
+            proposed = await self._nearer(view, resting, now)
         if move and proposed:
             self.context.put([MoveAsked(one.task, one.target, one.reason) for one in proposed])
             for one in proposed:
@@ -119,6 +131,13 @@ class Rebalancer(Subsystem):
         self._metrics.deviation.set(view.deviation)
         self._metrics.distance.set(0.0 if distance is None else distance)
         self._show(view, proposed, distance, now)
+
+    async def _nearer(self, view: BalanceView, resting: frozenset[TaskId], now: float) -> list[ProposedMove]:
+        """Moves that bring running services nearer to those they talk to, where loads leave that open."""
+        cost = self._settings.traffic_cost
+        found = await self.context.ask_in_pieces(lambda questions: questions.plans.application_moves(cost, now))
+        wanted = [BringNearer(one.task, one.source, one.target, one.saves) for one in found]
+        return nearer(view, self._settings.policy(), wanted, cost, resting)
 
     def _show(self, view: BalanceView, proposed: list[ProposedMove], distance: float | None, now: float) -> None:
         recent = [one for one in self._done if now - one.at < 3600]

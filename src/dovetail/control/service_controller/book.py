@@ -6,8 +6,10 @@ nobody changes under them. Every change of a record wakes the controller.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from sqlalchemy import Connection
 
 from dovetail.control.service_controller import tables
 from dovetail.services.records import ServiceRecord
@@ -36,6 +38,16 @@ class ReplicaView:
     key: str
 
 
+Change = Callable[[ServiceRecord | None], ServiceRecord | None]
+
+
+def _write(connection: Connection, before: ServiceRecord | None, after: ServiceRecord | None) -> None:
+    if after is not None:
+        tables.save(connection, after, before)
+    elif before is not None:
+        tables.remove(connection, before)
+
+
 class ServiceBook:
     def __init__(self, database: SubsystemTables | None) -> None:
         assert database is not None
@@ -56,25 +68,29 @@ class ServiceBook:
         with self._lock:
             return self._loaded().get(key)
 
-    def change(self, key: Key, change: Callable[[ServiceRecord | None], ServiceRecord | None]) -> ServiceRecord | None:
+    def change(self, key: Key, change: Change) -> ServiceRecord | None:
         """Make a record of the one that there is; None removes it. What `change` raises changes nothing."""
+        return self.change_all({key: change})[key]
+
+    def change_all(self, changes: Mapping[Key, Change]) -> dict[Key, ServiceRecord | None]:
+        """The same for several, in one transaction: the controller sees all of them or none."""
         with self._lock:
             known = self._loaded()
-            before = known.get(key)
-            after = change(before)
-            if after == before:
-                return after
-            with self._database.writing() as connection:
-                if after is not None:
-                    tables.save(connection, after, before)
-                elif before is not None:
-                    tables.remove(connection, before)
-            if after is None:
-                del known[key]
-                self._replicas.pop(key, None)
-            else:
-                known[key] = after
-        self._changed()
+            before = {key: known.get(key) for key in changes}
+            after = {key: change(before[key]) for key, change in changes.items()}
+            changed = [key for key in changes if after[key] != before[key]]
+            if changed:
+                with self._database.writing() as connection:
+                    for key in changed:
+                        _write(connection, before[key], after[key])
+            for key in changed:
+                if (record := after[key]) is None:
+                    del known[key]
+                    self._replicas.pop(key, None)
+                else:
+                    known[key] = record
+        if changed:
+            self._changed()
         return after
 
     def _loaded(self) -> dict[Key, ServiceRecord]:

@@ -7,6 +7,7 @@ Names are read as those of workloads are: `web`, `team/web`.
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from dovetail.control.errors import Conflict, NotFound
@@ -89,7 +90,7 @@ class ServiceDesk:
     # --- changing ------------------------------------------------------------------------------------------------
 
     async def apply(self, specs: list[Service], cause: str, *, dry_run: bool = False) -> list[Applied]:
-        """All of them, in order. Raises Invalid before anything is changed."""
+        """All of them or none. Raises Invalid and Conflict."""
         await self._check([replica_workload(spec, 1, 0, _any_ports(spec)) for spec in specs])
         for spec in specs:
             record = await on_store_thread(self._book.get, (spec.namespace, spec.name))
@@ -99,17 +100,10 @@ class ServiceDesk:
                 )
         if dry_run:
             return [_planned(await on_store_thread(self._book.get, (s.namespace, s.name)), s) for s in specs]
-        return [await self._apply(spec, cause) for spec in specs]
-
-    async def _apply(self, spec: Service, cause: str) -> Applied:
-        done: list[Applied] = []
-
-        def change(record: ServiceRecord | None) -> ServiceRecord:
-            done.append(_planned(record, spec))
-            return _with_definition(record, spec, done[-1], cause, time.time())
-
-        await on_store_thread(self._book.change, (spec.namespace, spec.name), change)
-        return done[-1]
+        done: dict[tuple[str, str], Applied] = {}
+        changes = {(spec.namespace, spec.name): partial(_applied, spec, cause, time.time(), done) for spec in specs}
+        await on_store_thread(self._book.change_all, changes)
+        return list(done.values())
 
     async def scale(self, ref: str, namespace: str | None, replicas: int) -> ServiceStatus:
         def change(record: ServiceRecord) -> ServiceRecord:
@@ -165,6 +159,13 @@ class ServiceDesk:
         after = await on_store_thread(self._book.change, key, checked)
         assert after is not None
         return ServiceStatus(after, self._book.replicas(key))
+
+
+def _applied(
+    spec: Service, cause: str, now: float, done: dict[tuple[str, str], Applied], record: ServiceRecord | None
+) -> ServiceRecord:
+    found = done[spec.namespace, spec.name] = _planned(record, spec)
+    return _with_definition(record, spec, found, cause, now)
 
 
 def _planned(record: ServiceRecord | None, spec: Service) -> Applied:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from dovetail.engine.pieces import IsSpent, Pieces
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import Event
 from dovetail.model.record import Batch
@@ -65,6 +66,7 @@ class ControlAccess:
     put: Callable[[list[Event]], None]
     probe_backends: Callable[[], None]
     work: WorkAccess | None = None
+    ask_in_pieces: Callable[[Callable[[IsSpent], Pieces[Any]]], Awaitable[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,17 @@ class SubsystemContext:
     async def ask(self, question: Callable[[Questions], T]) -> T:
         """The answer of a short function of `Questions`, which runs between two turns of the control loop."""
         return await self._there(lambda: question(self.control.questions))
+
+    async def ask_in_pieces(self, question: Callable[[Questions], Pieces[T]]) -> T:
+        """The answer to a long question, which is given a piece at a time between the turns of the control loop."""
+        ask = self.control.ask_in_pieces
+        assert ask is not None, "this control plane answers no long questions"
+
+        async def asked() -> T:
+            answer: T = await ask(lambda _: question(self.control.questions))
+            return answer
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked(), self.control.loop))
 
     async def with_work(self, call: Callable[[WorkAccess], Coroutine[Any, Any, T]]) -> T:
         """What a function of `WorkAccess` returns."""

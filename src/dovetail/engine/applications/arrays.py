@@ -12,7 +12,7 @@ import numpy as np
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.network.distance import distances_from
 from dovetail.cluster.views.view import View
-from dovetail.engine.applications.parts import ApplicationPart
+from dovetail.engine.applications.parts import ApplicationPart, size_of
 from dovetail.engine.applications.rules import rules_of
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.placement.applications.problem import ApplicationProblem
@@ -99,12 +99,13 @@ def _candidates(state: EngineState, alive: B1, one_by_one: Rows) -> Rows:
 def _traffic(parts: list[ApplicationPart], part_of: Rows) -> F8:
     """float64[task, task]: what two workloads exchange, shared evenly among their tasks."""
     between = np.zeros((len(parts), len(parts)))
-    place = {part.key: index for index, part in enumerate(parts)}
+    places: dict[tuple[str, str], list[int]] = {}  # a service has several parts
+    for index, part in enumerate(parts):
+        places.setdefault(part.key, []).append(index)
     for index, part in enumerate(parts):
         namespace, own = part.key
         for name, mbps in part.trial.subject.shape.traffic:
-            other = place.get((namespace, name))
-            if other is not None and name != own:
+            for other in places.get((namespace, name), ()) if name != own else ():
                 rate = mbps / (part.replicas * parts[other].replicas)
                 between[index, other] += rate
                 between[other, index] += rate
@@ -126,7 +127,7 @@ def _pull(state: EngineState, parts: list[ApplicationPart], rows: Rows) -> tuple
             placed = placements.rows_of_workload(part.key[0], name) if name != part.key[1] else []
             if not placed:
                 continue
-            share = rate / (part.replicas * max(len(placed), placements.directory.get((part.key[0], name), (0, 0))[1]))
+            share = rate / (part.replicas * max(len(placed), size_of(state, (part.key[0], name))))
             mbps[index] += share * len(placed)
             for row in placed:
                 pull[index] += share * distances_from(state.cluster, row)[rows]

@@ -1,6 +1,7 @@
 """The parts of an application: waiting workloads that exchange traffic with each other, directly or through others."""
 
 from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from dovetail.engine.gangs.group_trial import GroupTrial, attempts
@@ -13,7 +14,7 @@ MOST_TASKS, MOST_PAIRS = 500, 5000
 
 
 class ApplicationPart(NamedTuple):
-    """`replicas`: of the whole workload, wherever they are; its traffic is shared evenly among them."""
+    """`replicas`: of the whole workload or service, wherever they are; its traffic is shared evenly among them."""
 
     trial: GroupTrial
     replicas: int
@@ -55,14 +56,27 @@ def waiting_members(state: EngineState, work: Work) -> list[Work]:
 
 def has_peers(state: EngineState, work: Work) -> bool:
     """A quick answer: could any other live workload exchange traffic with it?"""
-    return bool(work.shape.traffic) or bool(state.talkers.to(work.key))
+    return bool(work.shape.traffic) or bool(state.talkers.to((work.namespace, work.known_as)))
 
 
 def peers_of(state: EngineState, work: Work) -> list[Work]:
     """Live workloads that it exchanges traffic with."""
-    directory = state.cluster.placements.directory
-    named = [directory.get((work.namespace, name), (-1, 0))[0] for name, _ in work.shape.traffic]
-    return [state.work[id_] for id_ in (*named, *state.talkers.to(work.key)) if id_ in state.work]
+    named = [id_ for name, _ in work.shape.traffic for id_ in _named(state, (work.namespace, name))]
+    talkers = state.talkers.to((work.namespace, work.known_as))
+    siblings = state.talkers.replicas((work.namespace, work.known_as))
+    return [state.work[id_] for id_ in (*named, *talkers, *siblings) if id_ in state.work and id_ != work.id]
+
+
+def _named(state: EngineState, key: tuple[str, str]) -> Iterable[int]:
+    """The live workloads that are known by this name: one, or the replicas of a service."""
+    found = state.cluster.placements.directory.get(key)
+    return state.talkers.replicas(key) if found is None else (found[0],)
+
+
+def size_of(state: EngineState, key: tuple[str, str]) -> int:
+    """How many tasks a workload has, or a service, wherever they are."""
+    found = state.cluster.placements.directory.get(key)
+    return len(state.talkers.replicas(key)) if found is None else found[1]
 
 
 def _may_join(state: EngineState, work: Work) -> bool:
@@ -86,4 +100,5 @@ def may_be_nominated(state: EngineState, work: Work) -> bool:
 def parts_of(state: EngineState, members: list[Work], now: float) -> list[ApplicationPart]:
     asked = [GroupPart(work, sorted(work.waiting)[: work.at_once]) for work in members]
     trials = attempts(state, asked, now)
-    return [ApplicationPart(trial, work.replicas) for trial, work in zip(trials, members, strict=True)]
+    sizes = [size_of(state, (work.namespace, work.known_as)) for work in members]
+    return [ApplicationPart(trial, size) for trial, size in zip(trials, sizes, strict=True)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.engine.applications.arrays import arrays_of
-from dovetail.engine.applications.parts import MOST_TASKS, ApplicationPart, peers_of
+from dovetail.engine.applications.parts import MOST_TASKS, ApplicationPart, peers_of, size_of
 from dovetail.engine.gangs.group_trial import attempts
 from dovetail.engine.pieces import Pieces
 from dovetail.engine.state.engine_state import EngineState
@@ -75,7 +75,8 @@ def _moves(state: EngineState, members: list[Work], cost_per_move: float, now: f
         for task in tasks:
             state.cluster.remove(task)
         trials = attempts(state, [GroupPart(work, _movable(work)) for work in members], now)
-        parts = [ApplicationPart(trial, work.replicas) for trial, work in zip(trials, members, strict=True)]
+        sizes = [size_of(state, (work.namespace, work.known_as)) for work in members]
+        parts = [ApplicationPart(trial, size) for trial, size in zip(trials, sizes, strict=True)]
         found = arrays_of(state, parts, rows)
     if found is None:
         return []

@@ -108,6 +108,11 @@ class Work:
         return self.namespace, self.name
 
     @property
+    def known_as(self) -> str:
+        """The name by which affinity, spread and traffic of others know its tasks: its own, or that of its service."""
+        return self.name if self.is_pod else self.identity.workload
+
+    @property
     def is_pod(self) -> bool:
         return self.shape.kubernetes is not None
 
