@@ -3,6 +3,8 @@
 Filters know what is placed already; what the application's own tasks will do to each other is stated here.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
@@ -21,12 +23,12 @@ def rules_of(
     """`eligible`: for each part, bool[row of the cluster], where it could go if all were empty."""
     limits: list[DomainLimit] = []
     exclusions: list[Exclusion] = []
+    for even, members in _spread(parts).items():
+        tasks = np.flatnonzero(np.isin(part_of, members))
+        limits.append(_even(state, even, tasks, rows, eligible[members[0]]))
     for index, part in enumerate(parts):
         own = np.flatnonzero(part_of == index)
         shape, identity = part.trial.subject.shape, part.trial.subject.identity
-        spread = [even for even in shape.spread if even.weight is None]
-        spread = [even for even in spread if any(selects(whom, identity) for whom in even.whom)]
-        limits += [_even(state, even, own, rows, eligible[index]) for even in spread]
         for rule in shape.workload_affinity:
             if rule.relation is not Relation.APART or rule.weight is not None or rule.distance is not None:
                 continue
@@ -39,6 +41,21 @@ def rules_of(
                 sides = np.repeat([0, 1], [len(own), len(other)])
                 exclusions.append(Exclusion(np.concatenate([own, other]), sides, domains))
     return tuple(limits), tuple(exclusions)
+
+
+def _spread(parts: list[ApplicationPart]) -> dict[SpreadRule, list[int]]:
+    """Rules about an even spread, and the parts whose tasks each of them counts. Replicas of a service are parts of
+    their own. That they prefer different hosts is taken as a rule here: what one host would gain is less than what its
+    loss would cost."""
+    found: dict[SpreadRule, list[int]] = {}
+    sizes = Counter(part.key for part in parts)
+    for index, part in enumerate(parts):
+        identity = part.trial.subject.identity
+        for even in part.trial.subject.shape.spread:
+            counts = even.weight is None or (even.level in SINGLE and sizes[part.key] > 1)
+            if counts and any(selects(whom, identity) for whom in even.whom):
+                found.setdefault(even, []).append(index)
+    return found
 
 
 def _concerned(parts: list[ApplicationPart], part_of: Rows, rule: AffinityRule, index: int) -> Rows:
