@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from dovetail.agent.identity import AgentIdentity, CannotJoin, JoinRequest, join, known_identity, own_address
 from dovetail.agent.order_journal import OrderJournal, assignment_of
+from dovetail.agent.probing.probing import Probing
 from dovetail.agent.reports import ReportOutbox
 from dovetail.agent.settings import AgentSettings
 from dovetail.backends.contract import Refusal
@@ -63,6 +64,7 @@ class Agent:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._take_orders())
                 group.create_task(self._report())
+                group.create_task(Probing(self._name, self._settings.probes, lambda: self._client).run())
         finally:
             for task in self._doing:
                 task.cancel()

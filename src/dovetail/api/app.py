@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 
 import dovetail
 from dovetail.api import backends, names, network, queues, task_output, tokens, usage, workload_changes, workloads
-from dovetail.api.nodes import nodes
+from dovetail.api.nodes import nodes, probes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.body import BodiesInFlight
@@ -32,6 +32,7 @@ MODULES = (
     names,
     questions,
     nodes,
+    probes,
     tokens,
     backends,
     network,

@@ -44,7 +44,8 @@ class ControlAccess:
 @dataclass(frozen=True, slots=True)
 class SubsystemContext:
     """Given to a subsystem when it is built. `settings` and `metrics` are what its declaration names; `folder` is its
-    own and may not exist yet; `tables` is None unless it declares migrations."""
+    own and may not exist yet; `tables` is None unless it declares migrations; `shared` outlives the subsystem, and is
+    safe to use on any thread."""
 
     name: str
     settings: Any
@@ -52,6 +53,7 @@ class SubsystemContext:
     folder: Path
     tables: SubsystemTables | None
     control: ControlAccess
+    shared: Any = None
 
     def put(self, events: Sequence[Event]) -> None:
         """Put events into the inbox of the control loop. Does not wait until they are durable."""

@@ -88,6 +88,11 @@ class SubsystemHost:
         """What the declared metrics function of a subsystem made."""
         return self._hosted[name].metrics
 
+    def shared(self, name: str) -> Any:
+        """What the declared `shared` function of a subsystem made, for routes; None where it does not run."""
+        hosted = self._hosted.get(name)
+        return None if hosted is None else hosted.shared
+
     def tables(self, name: str) -> SubsystemTables | None:
         """Those of a subsystem, for its routes; None where it has none, or does not run."""
         hosted = self._hosted.get(name)
@@ -145,6 +150,7 @@ class _Hosted:
         self.registry = CollectorRegistry()
         self.settings = checked_settings(declaration, given)
         self.metrics = load_object(declaration.metrics)(self.registry) if declaration.metrics else None
+        self.shared = load_object(declaration.shared)() if declaration.shared else None
         self.tables: SubsystemTables | None = None
         if declaration.migrations is not None:
             self.tables = SubsystemTables(declaration.name, folder / "tables.db", declaration.migrations)
@@ -153,10 +159,10 @@ class _Hosted:
 
     def builder(self, control: ControlAccess) -> Callable[[], Subsystem]:
         name, tables = self.declaration.name, self.tables
-        context = SubsystemContext(name, self.settings, self.metrics, self._folder, tables, control)
+        context = SubsystemContext(name, self.settings, self.metrics, self._folder, tables, control, self.shared)
 
         def build() -> Subsystem:
-            if tables is not None:
+            if tables is not None and not self.declaration.opens_later:
                 tables.open()
             built = load_object(self.declaration.build)(context)
             if not isinstance(built, Subsystem):

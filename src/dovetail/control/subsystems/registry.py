@@ -5,6 +5,7 @@ two subsystems share a name. An entry point refers to a `SubsystemDeclaration`.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from dovetail.control.subsystems.declaration import SubsystemCommand, SubsystemDeclaration
@@ -12,6 +13,7 @@ from dovetail.model.plugin_loading import PluginError, load_object, load_plugin,
 
 GROUP = "dovetail.subsystems"
 _MODULE = "dovetail.control.subsystems.built_in"
+_NETWORK = "dovetail.control.subsystems.network"
 
 BUILT_IN: dict[str, SubsystemDeclaration] = {
     one.name: one
@@ -21,6 +23,16 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             f"{_MODULE}:BackendHealth",
             settings=f"{_MODULE}:BackendHealthSettings",
             metrics="dovetail.control.backends.metrics:BackendMetrics",
+            always=True,
+        ),
+        SubsystemDeclaration(
+            "network",
+            f"{_NETWORK}.measuring:NetworkMeasuring",
+            settings=f"{_NETWORK}.settings:MeasuringSettings",
+            metrics=f"{_NETWORK}.metrics:NetworkMetrics",
+            migrations=Path(__file__).parent / "network" / "revisions",
+            opens_later=True,
+            shared=f"{_NETWORK}.probe_board:ProbeBoard",
             always=True,
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),
