@@ -7,7 +7,18 @@ from contextlib import asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 import dovetail
-from dovetail.api import backends, names, network, queues, task_output, tokens, usage, workload_changes, workloads
+from dovetail.api import (
+    backends,
+    measured_network,
+    names,
+    network,
+    queues,
+    task_output,
+    tokens,
+    usage,
+    workload_changes,
+    workloads,
+)
 from dovetail.api.nodes import nodes, probes
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
@@ -36,6 +47,7 @@ MODULES = (
     tokens,
     backends,
     network,
+    measured_network,
     queues,
     policies,
     services,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         description,
         events,
         fragmentation,
+        measured_network,
         nodes,
         policies,
         profiles,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["tokens"]
+__all__ += ["measured_network", "tokens"]
 
 
 def __getattr__(name: str) -> ModuleType:
