@@ -16,7 +16,7 @@ from dovetail.responses.network import (
     DiscoveredLevel,
     DiscoveredTopology,
     MeasuredDistance,
-    MeasuredDistances,
+    MeasuredPairList,
 )
 
 router = Routes(tags=["network"])
@@ -29,7 +29,7 @@ async def measured_distances(
     request: Request,
     node: Annotated[str | None, Query(max_length=300, description="pairs with this node, also estimated ones")] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_PAIRS)] = 1000,
-) -> Json[MeasuredDistances]:
+) -> Json[MeasuredPairList]:
     """What agents measured between nodes, nearest first: every measured pair, or with `node` all pairs with that one,
     also those that are estimated."""
     plane = plane_of(request)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         DiscoveredTopology,
         DistanceBetween,
         DomainRow,
-        MeasuredDistances,
+        MeasuredPairList,
         NodeDistance,
         SetDistances,
         TopologyAnswer,
@@ -45,10 +45,10 @@ class NetworkCalls:
         """How far two nodes are from each other, and why."""
         return cast("DistanceBetween", self._http.json("GET", f"{API}/distances", params={"from": start, "to": end}))
 
-    def measured_distances(self, node: str | None = None, *, limit: int = 1000) -> MeasuredDistances:
+    def measured_distances(self, node: str | None = None, *, limit: int = 1000) -> MeasuredPairList:
         """What agents measured between nodes, nearest first; with `node`, also what is estimated of its pairs."""
         params = {"node": node, "limit": limit}
-        return cast("MeasuredDistances", self._http.json("GET", f"{API}/distances/measured", params=params))
+        return cast("MeasuredPairList", self._http.json("GET", f"{API}/distances/measured", params=params))
 
     def discovered_topology(self) -> DiscoveredTopology:
         """Levels found in what agents measured; `set_topology` with its `definition` accepts them."""

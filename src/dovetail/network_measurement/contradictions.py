@@ -21,7 +21,7 @@ FEWEST_OTHERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Contradiction:
+class DescriptionContradiction:
     """Median round-trip times to the nodes of both domains, in microseconds."""
 
     node: str
@@ -39,7 +39,7 @@ class Contradiction:
         )
 
 
-def find_contradictions(measured: NetworkMap, level: str, domains: Mapping[str, str]) -> list[Contradiction]:
+def find_contradictions(measured: NetworkMap, level: str, domains: Mapping[str, str]) -> list[DescriptionContradiction]:
     """`domains`: by node, its domain of this level. By name of the node."""
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(measured.names):
@@ -66,7 +66,7 @@ def _compare(
     domain: str,
     members: Mapping[str, Rows],
     usual: Mapping[str, float],
-) -> Contradiction | None:
+) -> DescriptionContradiction | None:
     others = members[domain][members[domain] != row]
     if measured.measured[row, others].sum() < FEWEST_OTHERS:
         return None
@@ -77,7 +77,7 @@ def _compare(
     nearest = min(others_of, key=lambda one: _median(rtt[row, members[one]]))
     there = _median(rtt[row, members[nearest]])
     if there < MUCH_NEARER * own and own - there > NEARER_BY_US and there <= LIKE_THEM * usual[nearest]:
-        return Contradiction(measured.names[row], level, domain, nearest, own, there)
+        return DescriptionContradiction(measured.names[row], level, domain, nearest, own, there)
     return None
 
 

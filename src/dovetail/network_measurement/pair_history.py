@@ -83,13 +83,13 @@ class PairHistory:
 
     @property
     def mbps(self) -> float | None:
-        """Other traffic only ever slows a train down, so the best of the last ones counts."""
-        return max((mbps for mbps, _ in self._trains), default=None)
+        """The median of the last ones: other traffic slows a train down, a busy switch or receiver squeezes it."""
+        return median(mbps for mbps, _ in self._trains) if self._trains else None
 
     def figures(self) -> PairFigures:
         ordered = sorted(self._samples)
-        best = max(self._trains, default=None)
-        others = (self.loss, self.mbps, best is not None and best[1], self.measured_at)
+        at_least = bool(self._trains) and all(flag for mbps, flag in self._trains if mbps >= (self.mbps or 0.0))
+        others = (self.loss, self.mbps, at_least, self.measured_at)
         if not ordered:
             return PairFigures(None, None, None, *others)
         return PairFigures(ordered[0], median(ordered), ordered[math.ceil(0.99 * len(ordered)) - 1], *others)

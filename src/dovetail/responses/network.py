@@ -115,7 +115,7 @@ class DistanceBetween(_Ends):
     measured: MeasuredDistance | None
 
 
-class MeasuredDistances(TypedDict):
+class MeasuredPairList(TypedDict):
     """`total`: how many there are; the first of them."""
 
     items: list[MeasuredDistance]

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import httpx
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
 from tests.servers.fabric.fabric import CONTROL, Fabric
@@ -28,7 +29,7 @@ class FabricServer(ServerProcess):
     """`dovetail serve` on the host of the control plane."""
 
     def __init__(self, fabric: Fabric, folder: Path, settings: dict[str, Any]) -> None:
-        listening = {"host": "0.0.0.0", "tls": "self-signed"}  # noqa: S104 - its host is a namespace
+        listening = {"host": "0.0.0.0", "tls": "self-signed"}
         super().__init__(folder, {**settings, "listen": listening})
         self.url = f"https://{fabric.control_address}:{self.port}"
         self.http.base_url = self.url
@@ -43,10 +44,18 @@ class FabricServer(ServerProcess):
             self._process = WarmProcess(command, stdout=log, stderr=log, env=_environment(), network=self._network)
         if wait:
             self.wait_ready()
+            self.http.auth = self._authorised
+
+    def _authorised(self, request: httpx.Request) -> httpx.Request:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+    @property
+    def _token(self) -> str:
+        return (self.data / "admin.token").read_text().strip()
 
     def client(self) -> Client:
-        token = (self.data / "admin.token").read_text().strip()
-        return Client(self.url, token=token, certificate=str(self.data / "tls.crt"))
+        return Client(self.url, token=self._token, certificate=str(self.data / "tls.crt"))
 
 
 class FabricAgent:

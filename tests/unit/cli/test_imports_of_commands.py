@@ -74,6 +74,8 @@ ASKED = """
     distance
     distance import TABLE
     distance get node-1 node-2
+    distance measured
+    topology discover
     backend
     backend show sim
     token

@@ -9,7 +9,7 @@ from dovetail.network_measurement.pair_history import SettledPair
 
 
 @dataclass(frozen=True)
-class Fabric:
+class KnownFabric:
     """`rtt_us` is float64[node, node], without noise."""
 
     names: list[str]
@@ -31,7 +31,7 @@ class Fabric:
         return [(one, other) for place, one in enumerate(self.names) for other in self.names[place + 1 :]]
 
 
-def three_levels(nodes: int, in_leaf: int, leaves_in_spine: int, random: np.random.Generator) -> Fabric:
+def three_levels(nodes: int, in_leaf: int, leaves_in_spine: int, random: np.random.Generator) -> KnownFabric:
     """Each host, leaf and spine has links of its own length, in microseconds there and back."""
     leaf = np.arange(nodes) // in_leaf
     spine = leaf // leaves_in_spine
@@ -44,4 +44,4 @@ def three_levels(nodes: int, in_leaf: int, leaves_in_spine: int, random: np.rand
     names = [f"node-{place:04d}" for place in range(nodes)]
     leaves = {name: f"l{leaf[place]}" for place, name in enumerate(names)}
     spines = {name: f"s{spine[place]}" for place, name in enumerate(names)}
-    return Fabric(names, leaves, spines, rtt_us)
+    return KnownFabric(names, leaves, spines, rtt_us)

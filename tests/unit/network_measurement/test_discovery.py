@@ -1,7 +1,7 @@
 """Levels found from measurements, and nodes that contradict their description."""
 
 import numpy as np
-from tests.unit.network_measurement.fabrics import Fabric, three_levels
+from tests.unit.network_measurement.fabrics import KnownFabric, three_levels
 
 from dovetail.model.network.topology import DistanceWeights, Topology
 from dovetail.network_measurement.contradictions import find_contradictions
@@ -9,7 +9,7 @@ from dovetail.network_measurement.discovery import as_topology, discover_levels
 from dovetail.network_measurement.network_map import NetworkMap, make_map
 
 
-def mapped(fabric: Fabric, noise: float = 0.1) -> NetworkMap:
+def mapped(fabric: KnownFabric, noise: float = 0.1) -> NetworkMap:
     random = np.random.default_rng(3)
     return make_map(fabric.measured(fabric.all_pairs(), noise, random), DistanceWeights(), random)
 

@@ -15,7 +15,7 @@ from dovetail.agent.probing.packets import (
     ProbePacket,
     encode,
 )
-from dovetail.agent.probing.prober_socket import ProberSocket, Waiting
+from dovetail.agent.probing.prober_socket import AwaitedAnswer, ProberSocket
 from dovetail.responses.probes import ProbedTrain, ProbePeer, ProbeResult, TrainOrder
 
 ANSWER_WITHIN_S = 2.0
@@ -66,7 +66,7 @@ class ProbeRound:
     ) -> tuple[ProbePacket, int, int] | None:
         """The answer, when we sent and when it came; None: there was none in time, or nothing could be sent."""
         data = encode(packet, key)
-        waiting = self._endpoint.waiting[packet.number] = Waiting(key, time.time_ns())
+        waiting = self._endpoint.waiting[packet.number] = AwaitedAnswer(key, time.time_ns())
         try:
             waiting.sent_ns = self._endpoint.send(data, address, port)
             async with asyncio.timeout(within_s):

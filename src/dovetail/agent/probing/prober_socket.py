@@ -34,7 +34,7 @@ _TIMESPEC = struct.Struct("@qq")
 _ECHOES = (PacketKind.ECHO, PacketKind.TRAIN_SEEN)
 
 
-class Waiting:
+class AwaitedAnswer:
     """A packet of ours that somebody has to answer."""
 
     def __init__(self, key: bytes, sent_ns: int) -> None:
@@ -79,7 +79,7 @@ class ProberSocket:
             raise
         self.port = int(self._socket.getsockname()[1])
         self.keys: Mapping[int, bytes] = {}
-        self.waiting: dict[int, Waiting] = {}
+        self.waiting: dict[int, AwaitedAnswer] = {}
         self._trains: OrderedDict[tuple[bytes, int], _SeenTrain] = OrderedDict()
         self._pair_keys: dict[tuple[bytes, bytes], bytes] = {}
         self._allowed, self._allowed_at = float(MOST_A_SECOND), time.monotonic()

@@ -11,13 +11,13 @@ from dovetail.model.text.amounts import format_bandwidth
 from dovetail.model.text.listing import count, first_of
 
 if TYPE_CHECKING:
-    from dovetail.responses.network import DiscoveredTopology, DistanceBetween, MeasuredDistance, MeasuredDistances
+    from dovetail.responses.network import DiscoveredTopology, DistanceBetween, MeasuredDistance, MeasuredPairList
 
 _NOTHING = "nothing is measured yet: agents measure the network between them, at least two (dovetail agent)"
 _SOURCES = {"by_hand": "set by hand", "described": "described", "by_level": "by the levels that they share"}
 
 
-def measured_list(found: MeasuredDistances, wide: bool = False) -> Drawing:
+def measured_list(found: MeasuredPairList, wide: bool = False) -> Drawing:
     if not found["items"]:
         return Text(_NOTHING)
     columns: list[TableColumn[MeasuredDistance]] = [
@@ -37,10 +37,8 @@ def measured_list(found: MeasuredDistances, wide: bool = False) -> Drawing:
 
 def source(found: DistanceBetween) -> str:
     """`measured 12s ago`, `estimated ±8`, `set by hand`."""
-    measured = found["measured"]
-    if found["source"] in _SOURCES or measured is None:
-        return _SOURCES.get(found["source"], found["source"])
-    return measured_source(measured)
+    measured, said = found.get("measured"), found.get("source") or ("by_hand" if found["by_hand"] else "described")
+    return _SOURCES.get(said, said) if said in _SOURCES or measured is None else measured_source(measured)
 
 
 def measured_source(row: MeasuredDistance) -> str:

@@ -62,7 +62,7 @@ def topology_tree(
         place = tuple((level, labels[label_of[level]]) for level in order if label_of[level] in labels)
         _nearest(drawn, place).add(_node(node))
     hint = [Text(f"{count(left_out, 'node')} not drawn; --nodes draws them", style="dim")] if left_out else []
-    alerts = [Text(f"! {one}", style="yellow") for one in topology["contradictions"]]
+    alerts = [Text(f"! {one}", style="yellow") for one in topology.get("contradictions", ())]
     return Stack(root, *hint, *alerts)
 
 
@@ -142,7 +142,8 @@ def apart(found: DistanceBetween) -> Drawing:
         ("distance", f"{found['distance']:g} ({source(found)})"),
         ("share", found["level"] or "no level"),
     ]
-    if path is not None and (found["source"] == "described" or found["measured"] is None):
+    measured = found.get("measured")  # older servers do not say it
+    if path is not None and (measured is None or found["source"] == "described"):
         left = "" if path["headroom_mbps"] >= path["mbps"] else f", {_speed(path['headroom_mbps'])} left"
         lines += [
             ("links", path["hops"]),
@@ -150,7 +151,7 @@ def apart(found: DistanceBetween) -> Drawing:
             ("bandwidth", f"{_speed(path['mbps'])}{left}"),
             ("loss", f"{path['loss']:.3g}" if path["loss"] else None),
         ]
-    lines += measurement(found["measured"])
+    lines += measurement(measured)
     return pairs(lines)
 
 

@@ -24,7 +24,7 @@ from dovetail.control.subsystems.network.settings import MeasuringSettings
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import DistancesMeasured
 from dovetail.model.network.topology import DistanceWeights
-from dovetail.network_measurement.contradictions import Contradiction, find_contradictions
+from dovetail.network_measurement.contradictions import DescriptionContradiction, find_contradictions
 from dovetail.network_measurement.network_map import NetworkMap, is_clearly_another, make_map
 from dovetail.network_measurement.pair_history import PairHistory
 from dovetail.network_measurement.probe_plan import PlanLimits, probe_peers, round_bytes, round_s
@@ -203,10 +203,10 @@ def _weights_and_domains(questions: Questions) -> tuple[DistanceWeights, _Domain
 
 def _mapped(
     histories: Mapping[Pair, PairHistory], weights: DistanceWeights, domains: _Domains
-) -> tuple[NetworkMap, list[Contradiction]]:
+) -> tuple[NetworkMap, list[DescriptionContradiction]]:
     settled = {pair: history.settled for pair, history in histories.items() if history.settled is not None}
     found = make_map(settled, weights, np.random.default_rng(0))
-    contradictions: dict[str, Contradiction] = {}
+    contradictions: dict[str, DescriptionContradiction] = {}
     for level, places in domains.items():  # widest first: that a node is in another spine says more than its leaf
         for one in find_contradictions(found, level, places):
             contradictions.setdefault(one.node, one)

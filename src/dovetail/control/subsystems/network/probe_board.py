@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dovetail.access.probe_keys import node_key, pair_key, probe_id
-from dovetail.network_measurement.contradictions import Contradiction
+from dovetail.network_measurement.contradictions import DescriptionContradiction
 from dovetail.network_measurement.network_map import NetworkMap
 from dovetail.network_measurement.pair_history import PairFigures, PairHistory
 from dovetail.network_measurement.train_plan import Train
@@ -68,7 +68,7 @@ class ProbeBoard:
         self._pairs: dict[Pair, PairHistory] = {}
         self._map: NetworkMap | None = None
         self._places: dict[str, int] = {}
-        self._contradictions: list[Contradiction] = []
+        self._contradictions: list[DescriptionContradiction] = []
 
     # --- for routes --------------------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class ProbeBoard:
             return self._map
 
     @property
-    def contradictions(self) -> list[Contradiction]:
+    def contradictions(self) -> list[DescriptionContradiction]:
         with self._lock:
             return list(self._contradictions)
 
@@ -206,7 +206,7 @@ class ProbeBoard:
         with self._lock:
             return dict(self._pairs)
 
-    def show(self, network_map: NetworkMap, contradictions: Sequence[Contradiction]) -> None:
+    def show(self, network_map: NetworkMap, contradictions: Sequence[DescriptionContradiction]) -> None:
         with self._lock:
             self._map, self._contradictions = network_map, list(contradictions)
             self._places = {name: place for place, name in enumerate(network_map.names)}
