@@ -5,7 +5,7 @@ distance of their points and both heights. This is Vivaldi's model, but all meas
 descent along the gradient of the squared logarithmic error. `docs/decisions/0010-network-coordinates.md` has the
 measurements.
 
-A tenth of the measured pairs is left out of a first fit, and says how good estimates are. Guarantees: the same pairs
+A tenth of the measured pairs is left out at first, and says how good estimates are. Guarantees: the same pairs
 and the same generator give the same estimates.
 """
 
@@ -16,7 +16,8 @@ import numpy as np
 from dovetail.cluster.arrays import F8, Rows
 
 DIMENSIONS = 8
-STEPS = 300
+#: Without the pairs that tell the error; and then, from there on, with all.
+STEPS, STEPS_WITH_ALL = 300, 60
 #: Share of the measured pairs that tells the error, and the share of estimates that are within it.
 HELD_OUT, WITHIN = 0.1, 0.8
 #: With fewer left out than that, an error says nothing, and this one is stated.
@@ -52,15 +53,19 @@ class Coordinates:
 def fit_coordinates(nodes: int, one: Rows, other: Rows, rtt_us: F8, random: np.random.Generator) -> Coordinates:
     """`one` and `other` are the ends of the measured pairs: intp[pair], numbers of nodes; `rtt_us` is float64[pair]."""
     edges, errors = np.zeros(0), np.array([UNKNOWN_ERROR])
+    unit = float(np.median(rtt_us)) if len(rtt_us) else 1.0
+    goal = rtt_us / unit
     held = random.random(len(rtt_us)) < HELD_OUT
+    state = np.concatenate([random.normal(0.0, 0.25, (nodes, DIMENSIONS)), np.full((nodes, 1), np.log(0.1))], axis=1)
+    state = _descend(state, one[~held], other[~held], goal[~held], STEPS)
     if held.sum() >= FEWEST_HELD_OUT:
-        trial = _descend(nodes, one[~held], other[~held], rtt_us[~held], random)
-        edges, errors = _stated_errors(_estimates(*trial, one[held], other[held]), rtt_us[held])
-    points, heights = _descend(nodes, one, other, rtt_us, random)
-    return Coordinates(points, heights, edges, errors)
+        edges, errors = _stated_errors(_estimates(state, one[held], other[held]), goal[held])
+    state = _descend(state, one, other, goal, STEPS_WITH_ALL)
+    return Coordinates(state[:, :DIMENSIONS] * unit, np.exp(state[:, DIMENSIONS]) * unit, edges * unit, errors)
 
 
-def _estimates(points: F8, heights: F8, one: Rows, other: Rows) -> F8:
+def _estimates(state: F8, one: Rows, other: Rows) -> F8:
+    points, heights = state[:, :DIMENSIONS], np.exp(state[:, DIMENSIONS])
     found: F8 = np.sqrt(((points[one] - points[other]) ** 2).sum(axis=1)) + heights[one] + heights[other]
     return found
 
@@ -76,20 +81,19 @@ def _stated_errors(estimated: F8, measured: F8) -> tuple[F8, F8]:
     return edges, errors
 
 
-def _descend(nodes: int, one: Rows, other: Rows, rtt_us: F8, random: np.random.Generator) -> tuple[F8, F8]:
-    """Points and heights; Adam with a falling rate. Heights are kept positive by their logarithm."""
-    unit = float(np.median(rtt_us)) if len(rtt_us) else 1.0
-    goal = rtt_us / unit
-    state = np.concatenate([random.normal(0.0, 0.25, (nodes, DIMENSIONS)), np.full((nodes, 1), np.log(0.1))], axis=1)
+def _descend(state: F8, one: Rows, other: Rows, goal: F8, steps: int) -> F8:
+    """float64[node, dimension]: points, and last the logarithm of heights, which keeps these positive. Adam with a
+    falling rate."""
+    state = state.copy()
     mean, square = np.zeros_like(state), np.zeros_like(state)
-    for step in range(1, STEPS + 1):
+    for step in range(1, steps + 1):
         slope = _gradient(state, one, other, goal)
         mean = _MOMENTUM * mean + (1 - _MOMENTUM) * slope
         square = _SCALE * square + (1 - _SCALE) * slope * slope
-        rate = _RATE * (1 - (1 - _SLOWEST_RATE) * step / STEPS)
+        rate = _RATE * (1 - (1 - _SLOWEST_RATE) * step / steps)
         smoothed = np.sqrt(square / (1 - _SCALE**step)) + 1e-8
         state -= rate * (mean / (1 - _MOMENTUM**step)) / smoothed
-    return state[:, :DIMENSIONS] * unit, np.exp(state[:, DIMENSIONS]) * unit
+    return state
 
 
 def _gradient(state: F8, one: Rows, other: Rows, goal: F8) -> F8:

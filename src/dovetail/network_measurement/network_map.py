@@ -102,6 +102,16 @@ def _bandwidths(n: int, one: npt.NDArray[np.intp], other: npt.NDArray[np.intp], 
     return found
 
 
+def nearest(found: NetworkMap, many: int) -> dict[str, list[str]]:
+    """By node, those that are nearest to it, measured or estimated; in no order."""
+    if len(found.names) <= many + 1:
+        return {}
+    apart = np.nan_to_num(found.distance, nan=np.inf)
+    np.fill_diagonal(apart, np.inf)
+    rows = np.argpartition(apart, many, axis=1)[:, :many]
+    return {name: [found.names[one] for one in row] for name, row in zip(found.names, rows.tolist(), strict=True)}
+
+
 def is_clearly_another(before: NetworkMap | None, now: NetworkMap, least: float) -> bool:
     """Whether some distance has changed by more than `least`, or pairs are known that were not, or the reverse."""
     if before is None or before.names != now.names:

@@ -26,14 +26,22 @@ class PlanLimits:
 
 
 def probe_peers(
-    nodes: Sequence[str], domains: Mapping[str, str], limits: PlanLimits, seed: int = 0
+    nodes: Sequence[str],
+    domains: Mapping[str, str],
+    limits: PlanLimits,
+    near: Mapping[str, Sequence[str]] | None = None,
+    seed: int = 0,
 ) -> dict[str, list[str]]:
-    """By node, whom it probes. `domains`: the narrowest domain of each node that is in one."""
+    """By node, whom it probes. `domains`: the narrowest domain of each node that is in one. `near`: nodes that seem to
+    be near to one that is in none, so that estimates of near ones are replaced by measurements."""
     ordered = sorted(nodes)
     if len(ordered) <= limits.all_pairs_up_to:
         return _all_pairs(ordered)
     chosen: dict[str, dict[str, None]] = {node: {} for node in ordered}
     _add_own_domain(chosen, domains, limits.in_domain)
+    for node, seemingly in (near or {}).items():
+        if node in chosen and node not in domains:
+            chosen[node].update(dict.fromkeys(one for one in seemingly[: limits.in_domain] if one in chosen))
     random = np.random.default_rng(seed)
     landmarks = [ordered[index] for index in random.permutation(len(ordered))[: limits.landmarks].tolist()]
     for node, peers in chosen.items():

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.patience import until
 
 from dovetail.access.probe_keys import node_key, pair_key, probe_id
 from dovetail.agent.probing.packets import (
@@ -109,9 +110,8 @@ def test_a_round_measures_what_the_network_takes_and_not_what_a_busy_peer_takes(
         near, far = ProberSocket("127.0.0.1", 0), ProberSocket("127.0.0.1", 0)
         far.keys = {EPOCH: OWN_KEY}
         probing = asyncio.ensure_future(ProbeRound("near", near).probe([peer_of(far)], 3, 0.2))
-        while not near.waiting:
-            await asyncio.sleep(0)
-        time.sleep(0.3)  # both are busy, while the packet lies in the buffer
+        await until(lambda: bool(near.waiting), "a packet is sent", every_s=0)
+        asyncio.get_running_loop().call_soon(time.sleep, 0.3)  # both are busy, while it lies in the buffer
         (result,) = await probing
         near.close()
         far.close()

@@ -25,7 +25,7 @@ from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import DistancesMeasured
 from dovetail.model.network.topology import DistanceWeights
 from dovetail.network_measurement.contradictions import DescriptionContradiction, find_contradictions
-from dovetail.network_measurement.network_map import NetworkMap, is_clearly_another, make_map
+from dovetail.network_measurement.network_map import NetworkMap, is_clearly_another, make_map, nearest
 from dovetail.network_measurement.pair_history import PairHistory
 from dovetail.network_measurement.probe_plan import PlanLimits, probe_peers, round_bytes, round_s
 from dovetail.network_measurement.train_plan import Train, longest_ago_first, plan_trains
@@ -39,6 +39,8 @@ CLEAR_POINTS = 1.0
 #: What a packet and a train cost (`agent.probing.packets`; a test compares).
 PACKET_BYTES, TRAIN_BYTES = 56, 64 * (1200 + 66)
 SLOT_S = 0.25
+#: After it has computed distances it rests for so many times as long: at most a twentieth of a core.
+PAUSES = 20
 _KEY_FILE = "probe.key"
 
 log = structlog.get_logger()
@@ -54,7 +56,7 @@ class NetworkMeasuring(Subsystem):
         self._metrics: NetworkMetrics = context.metrics
         self._alive: set[str] = set()
         self._planned: list[str] = []
-        self._planned_at = self._published_at = self._saved_at = float("-inf")
+        self._planned_at = self._publish_at = self._saved_at = float("-inf")
         self._round_s = self._settings.probe_every
         self._published: NetworkMap | None = None
         self._is_stale = False
@@ -87,9 +89,10 @@ class NetworkMeasuring(Subsystem):
         self._is_stale |= self._board.forget(at - self._settings.forget_after)
         if listening != self._planned or now - self._planned_at >= max(self._round_s, 1.0):
             await self._plan(listening, now)
-        if self._is_stale and now - self._published_at >= self._settings.publish_every:
+        if self._is_stale and now >= self._publish_at:
             await self._publish()
-            self._published_at = time.monotonic()
+            took_s = time.monotonic() - now
+            self._publish_at = now + max(self._settings.publish_every, PAUSES * took_s)
         if now - self._saved_at >= SAVE_EVERY_S and self._board.pairs():
             await asyncio.to_thread(self._save)
             self._saved_at = now
@@ -98,7 +101,10 @@ class NetworkMeasuring(Subsystem):
         settings = self._settings
         domains = await self.context.ask(_narrowest_domains)
         limits = PlanLimits(settings.all_pairs_up_to, settings.peers, settings.peers // 4, settings.peers // 4)
-        peers = probe_peers(nodes, domains, limits)
+        known = self._board.network_map
+        is_sampled = known is not None and len(nodes) > limits.all_pairs_up_to
+        near = nearest(known, limits.in_domain) if known is not None and is_sampled else {}
+        peers = probe_peers(nodes, domains, limits, near)
         cost = round_bytes(sum(map(len, peers.values())), settings.packets, PACKET_BYTES)
         self._round_s = round_s(cost, settings.budget, settings.probe_every)
         self._plan_trains(peers, domains, now)
