@@ -21,6 +21,7 @@ MODULES = (
     "benchmarks.recovery",
     "benchmarks.workload_affinity",
     "benchmarks.topology",
+    "benchmarks.network",
     "benchmarks.gangs",
     "benchmarks.explain",
     "benchmarks.default_profile",

@@ -1,6 +1,6 @@
 """Nodes whose measurements are known: registered on a live server, and reported as their agents would report them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 
@@ -16,10 +16,10 @@ MBPS = 940.0
 PACKETS = 4
 
 
-def two_leaves() -> dict[tuple[str, str], float]:
+def two_leaves(names: Sequence[str] = NAMES) -> dict[tuple[str, str], float]:
     return {
-        (one, other): NEAR_US if (NAMES.index(one) < 3) == (NAMES.index(other) < 3) else FAR_US
-        for one, other in combinations(NAMES, 2)
+        (one, other): NEAR_US if (names.index(one) < 3) == (names.index(other) < 3) else FAR_US
+        for one, other in combinations(names, 2)
     }
 
 
@@ -40,15 +40,21 @@ def reported(results: list[ProbeResult], trains: list[ProbedTrain]) -> ProbeRepo
     return {"address": "127.0.0.1", "port": 9, "results": results, "trains": trains}
 
 
-@contextmanager
-def measured_nodes(client: Client) -> Iterator[list[str]]:
-    """Six of them, until all are known to the server; removed at the end."""
-    for name in NAMES:
+def join_measured(client: Client, names: Sequence[str]) -> None:
+    """Until the server knows all of their pairs."""
+    for name in names:
         client.register_node({"name": name, "capacity": {"cpu": 1}})
         client.report_probes(name, reported([], []))
-    wait_for(lambda: client.report_probes(NAMES[0], reported([], []))["keys"], "it is to be probed")
-    report_pairs(client, two_leaves())
-    wait_for(lambda: client.measured_distances()["total"] == len(two_leaves()), "the pairs are known")
+    wait_for(lambda: client.report_probes(names[-1], reported([], []))["keys"], "it is to be probed")
+    wait_for(lambda: len(client.report_probes(names[0], reported([], []))["peers"]) > 1, "all are to be probed")
+    report_pairs(client, two_leaves(names))
+    wait_for(lambda: client.measured_distances()["total"] == len(two_leaves(names)), "the pairs are known")
+
+
+@contextmanager
+def measured_nodes(client: Client) -> Iterator[list[str]]:
+    """Six of them; removed at the end."""
+    join_measured(client, NAMES)
     yield NAMES
     for name in NAMES:
         client.remove_node(name)

@@ -16,7 +16,7 @@ import numpy as np
 import structlog
 
 from dovetail.access.private_file import write_private
-from dovetail.control.subsystems.contract import Subsystem, SubsystemContext
+from dovetail.control.subsystems.contract import DurableStep, Subsystem, SubsystemContext
 from dovetail.control.subsystems.network.metrics import NetworkMetrics
 from dovetail.control.subsystems.network.pair_table import read_pairs, write_pairs
 from dovetail.control.subsystems.network.probe_board import Pair, ProbeAssignment, ProbeBoard, pair_of
@@ -42,6 +42,7 @@ SLOT_S = 0.25
 #: After it has computed distances it rests for so many times as long: at most a twentieth of a core.
 PAUSES = 20
 _KEY_FILE = "probe.key"
+TOPOLOGY = "topology"  # the name under which the engine remembers it
 
 log = structlog.get_logger()
 
@@ -74,6 +75,12 @@ class NetworkMeasuring(Subsystem):
             if self._board.is_in_use:
                 await self._look(time.monotonic(), time.time())
             await asyncio.sleep(LOOK_EVERY_S)
+
+    async def take(self, step: DurableStep) -> None:
+        """Where nodes are described may say something else now about what was measured."""
+        changes = step.batch.changes
+        if self._published is not None and (changes.nodes or TOPOLOGY in changes.memory):
+            self._is_stale = True
 
     async def stop(self) -> None:
         self._board.assign(None)
