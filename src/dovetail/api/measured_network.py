@@ -35,13 +35,10 @@ async def measured_distances(
     plane = plane_of(request)
     if node is not None:
         plane.nodes.must_exist(node)
-    board = plane.probe_board
-    found = await asyncio.to_thread(board.measured_pairs if node is None else lambda: board.of_node(node))
-    known = plane.questions.nodes
-    found = [one for one in found if one.one in known and one.other in known]
-    found.sort(key=lambda one: (one.distance, one.one, one.other))
+    names = frozenset(plane.questions.nodes.names)
+    found, total = await asyncio.to_thread(plane.probe_board.nearest_pairs, node, names, limit)
     now = time.time()
-    return Json({"items": [measured_row(one, now) for one in found[:limit]], "total": len(found)})
+    return Json({"items": [measured_row(one, now) for one in found], "total": total})
 
 
 @router.get("/topology/discovered")

@@ -19,6 +19,7 @@ from dovetail.agent.probing.prober_socket import AwaitedAnswer, ProberSocket
 from dovetail.responses.probes import ProbedTrain, ProbePeer, ProbeResult, TrainOrder
 
 ANSWER_WITHIN_S = 2.0
+TRAIN_PROBE_WITHIN_S = 0.2  # a later train would come into the slot of another
 _TRAIN_SETTLES_S = 0.1
 _ASKED_FOR_TRAIN = 3
 #: Above this share of what the sender managed to send, the sender was the limit and not the network.
@@ -31,12 +32,14 @@ class ProbeRound:
         self._id, self._endpoint = probe_id(node), endpoint
 
     async def probe(self, peers: Sequence[ProbePeer], packets: int, within_s: float) -> list[ProbeResult]:
-        """Packets to every peer; a peer that cannot be sent to at all is left out."""
+        """Packets to every peer; one whose address is of another family is left out."""
         return [
             found for found in await asyncio.gather(*(self._peer(one, packets, within_s) for one in peers)) if found
         ]
 
     async def _peer(self, peer: ProbePeer, packets: int, within_s: float) -> ProbeResult | None:
+        if not self._endpoint.reaches(peer["address"]):
+            return None
         key, epoch = bytes.fromhex(peer["key"]), peer["epoch"]
         gap_s = max(within_s - ANSWER_WITHIN_S, 0.5 * within_s) / packets
         await asyncio.sleep(gap_s * random.random())  # noqa: S311 - so that not all are sent at once
@@ -45,12 +48,9 @@ class ProbeRound:
             if place:
                 await asyncio.sleep(gap_s)
             packet = ProbePacket(PacketKind.PROBE, epoch, self._id, secrets.randbits(64))
-            try:
-                answers.append(asyncio.ensure_future(self._rtt(packet, key, peer["address"], peer["port"])))
-            except OSError:
-                continue
+            answers.append(asyncio.ensure_future(self._rtt(packet, key, peer["address"], peer["port"])))
         rtts_us = [rtt_us for one in answers if (rtt_us := await one) is not None]
-        return {"node": peer["node"], "sent": len(answers), "rtts_us": rtts_us} if answers else None
+        return {"node": peer["node"], "sent": len(answers), "rtts_us": rtts_us}
 
     async def _rtt(self, packet: ProbePacket, key: bytes, address: str, port: int) -> float | None:
         found = await self._asked(packet, key, address, port, ANSWER_WITHIN_S)
@@ -80,9 +80,13 @@ class ProbeRound:
     # --- bandwidth ---------------------------------------------------------------------------------------------
 
     async def train(self, order: TrainOrder) -> ProbedTrain | None:
-        """Send a train when it is due; None if the receiver has not told what it saw."""
+        """Send a train when it is due; None if the receiver has not told what it saw. Who does not answer a probe gets
+        none: an address that somebody made up is not to be flooded."""
         await asyncio.sleep(order["in_s"])
         key, epoch, number = bytes.fromhex(order["key"]), order["epoch"], secrets.randbits(64)
+        first = ProbePacket(PacketKind.PROBE, epoch, self._id, secrets.randbits(64))
+        if await self._asked(first, key, order["address"], order["port"], TRAIN_PROBE_WITHIN_S) is None:
+            return None
         packets = [
             encode(ProbePacket(PacketKind.TRAIN, epoch, self._id, number, place), key, TRAIN_PACKET_BYTES)
             for place in range(TRAIN_PACKETS)

@@ -89,6 +89,14 @@ class ProberSocket:
         asyncio.get_running_loop().remove_reader(self._socket.fileno())
         self._socket.close()
 
+    def reaches(self, address: str) -> bool:
+        """Is it an address of the same family?"""
+        try:
+            socket.inet_pton(self.family, address)
+        except (OSError, ValueError):
+            return False
+        return True
+
     def send(self, data: bytes, address: str, port: int) -> int:
         """When it was sent, in nanoseconds. Raises OSError."""
         at_ns = time.time_ns()

@@ -4,13 +4,13 @@ import time
 from typing import Annotated, cast
 
 from fastapi import Request
-from pydantic import Field
+from pydantic import Field, IPvAnyAddress
 
 from dovetail.access.probe_keys import epoch_at
 from dovetail.api.protocol.body import model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json
-from dovetail.model.text.strict import Host, NodeName, Strict
+from dovetail.model.text.strict import NodeName, Strict
 from dovetail.responses.probes import ProbeOrders, ProbeReport
 
 router = Routes(tags=["nodes"])
@@ -39,7 +39,7 @@ class MeasuredTrain(Strict):
 class Probes(Strict):
     """Where the agent listens for probes, if it does, and what it measured."""
 
-    address: Host | None = None
+    address: IPvAnyAddress | None = None
     port: Annotated[int, Field(ge=1, le=65535)] | None = None
     results: Annotated[list[MeasuredPeer], Field(max_length=_MOST_PEERS)] = []
     trains: Annotated[list[MeasuredTrain], Field(max_length=_MOST_PEERS)] = []

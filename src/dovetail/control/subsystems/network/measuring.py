@@ -79,7 +79,9 @@ class NetworkMeasuring(Subsystem):
     async def take(self, step: DurableStep) -> None:
         """Where nodes are described may say something else now about what was measured."""
         changes = step.batch.changes
-        if self._published is not None and (changes.nodes or TOPOLOGY in changes.memory):
+        if changes.nodes_gone:
+            self._board.forget_nodes(frozenset(changes.nodes_gone))
+        if self._published is not None and (changes.nodes or changes.nodes_gone or TOPOLOGY in changes.memory):
             self._is_stale = True
 
     async def stop(self) -> None:

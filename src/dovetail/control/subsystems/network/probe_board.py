@@ -1,12 +1,15 @@
 """Where routes and the subsystem meet: agents with their orders, results that wait, and what is known of the network.
 
-Routes run in the server and the subsystem on its own thread, so everything here is guarded by one lock and every method
-returns at once. Left to others: who probes whom (`network_measurement.probe_plan`), what results mean (`measuring`).
+Routes run in the server and the subsystem on its own thread: tables are guarded by a lock that nobody holds for longer
+than it takes to look something up. Statistics of a pair are changed by the subsystem alone. Left to others: who probes
+whom (`network_measurement.probe_plan`), what results mean (`measuring`).
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from dovetail.access.probe_keys import node_key, pair_key, probe_id
 from dovetail.network_measurement.contradictions import DescriptionContradiction
@@ -111,38 +114,32 @@ class ProbeBoard:
     def between(self, one: str, other: str) -> MeasuredBetween | None:
         """None: nothing is known."""
         with self._lock:
-            return self._between(one, other)
-
-    def of_node(self, node: str) -> list[MeasuredBetween]:
-        """Every pair with this node of which something is known, by name of the other."""
-        with self._lock:
-            found = (self._between(node, other) for other in self._places if other != node)
-            return [one for one in found if one is not None]
-
-    def measured_pairs(self) -> list[MeasuredBetween]:
-        """Those that somebody measured, by name."""
-        with self._lock:
-            found = (self._between(*pair) for pair in sorted(self._pairs))
-            return [one for one in found if one is not None]
-
-    def _between(self, one: str, other: str) -> MeasuredBetween | None:
-        start, end = self._places.get(one), self._places.get(other)
-        if (
-            self._map is None
-            or start is None
-            or end is None
-            or self._map.distance[start, end] != (self._map.distance[start, end])
-        ):
+            known, history = self._map, self._pairs.get(pair_of(one, other))
+            start, end = self._places.get(one), self._places.get(other)
+        if known is None or start is None or end is None or np.isnan(known.distance[start, end]):
             return None
-        history = self._pairs.get(pair_of(one, other))
-        return MeasuredBetween(
-            one,
-            other,
-            float(self._map.distance[start, end]),
-            float(self._map.error[start, end]),
-            float(self._map.rtt_us[start, end]),
-            None if history is None else history.figures(),
+        figures = None if history is None else history.figures()
+        distance, error, rtt_us = (float(table[start, end]) for table in (known.distance, known.error, known.rtt_us))
+        return MeasuredBetween(one, other, distance, error, rtt_us, figures)
+
+    def nearest_pairs(
+        self, node: str | None, are_known: Container[str], limit: int
+    ) -> tuple[list[MeasuredBetween], int]:
+        """The first `limit` pairs, nearest first, and how many there are: every measured pair, or with `node` all pairs
+        with that one of which something is known. `are_known`: nodes that are still there. May take a while."""
+        with self._lock:
+            known, places = self._map, self._places
+            pairs = [(node, one) for one in places if one != node] if node is not None else list(self._pairs)
+        if known is None:
+            return [], 0
+        ranked = sorted(
+            (float(known.distance[places[one], places[other]]), one, other)
+            for one, other in pairs
+            if one in places and other in places and one in are_known and other in are_known
         )
+        ranked = [pair for pair in ranked if pair[0] == pair[0]]  # without nan
+        found = [self.between(one, other) for _, one, other in ranked[:limit]]
+        return [one for one in found if one is not None], len(ranked)
 
     @property
     def network_map(self) -> NetworkMap | None:
@@ -172,27 +169,42 @@ class ProbeBoard:
             self._agents = {name: one for name, one in self._agents.items() if now - one.seen_at <= silent_s}
             return sorted(name for name, one in self._agents.items() if one.port is not None)
 
-    def take_in(self, at: float, alive: set[str]) -> bool:
+    def take_in(self, at: float, alive: Container[str]) -> bool:
         """Add what agents reported to the statistics. Returns whether something has changed that counts."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
-            changed = False
-            for node, report in waiting:
-                for result in report["results"]:
-                    if result["node"] in alive and result["sent"]:  # one that has gone says nothing about the network
-                        history = self._pairs.setdefault(pair_of(node, result["node"]), PairHistory())
-                        changed |= history.add_round(result["rtts_us"], result["sent"], at)
-                for train in report["trains"]:
-                    if train["mbps"] > 0:
-                        history = self._pairs.setdefault(pair_of(node, train["node"]), PairHistory())
-                        changed |= history.add_train(train["mbps"], at, at_least=train["at_least"])
-            return changed
+        changed = False
+        for node, report in waiting:
+            if node not in alive:
+                continue
+            for result in report["results"]:
+                if result["node"] in alive and result["sent"]:  # one that has gone says nothing about the network
+                    history = self._history(node, result["node"])
+                    changed |= history.add_round(result["rtts_us"], result["sent"], at)
+            for train in report["trains"]:
+                if train["node"] in alive and train["mbps"] > 0:
+                    history = self._history(node, train["node"])
+                    changed |= history.add_train(train["mbps"], at, at_least=train["at_least"])
+        return changed
+
+    def _history(self, one: str, other: str) -> PairHistory:
+        """Changed by the subsystem alone."""
+        with self._lock:
+            return self._pairs.setdefault(pair_of(one, other), PairHistory())
 
     def put_pairs(self, pairs: Mapping[Pair, PairHistory]) -> None:
         """From before a restart."""
         with self._lock:
             for pair, history in pairs.items():
                 self._pairs.setdefault(pair, history)
+
+    def forget_nodes(self, nodes: Container[str]) -> None:
+        """Nodes that were removed."""
+        with self._lock:
+            self._pairs = {
+                pair: one for pair, one in self._pairs.items() if pair[0] not in nodes and pair[1] not in nodes
+            }
+            self._agents = {name: one for name, one in self._agents.items() if name not in nodes}
 
     def forget(self, before: float) -> bool:
         """Pairs that were not measured since. Returns whether there were any."""
