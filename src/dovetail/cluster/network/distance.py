@@ -18,6 +18,7 @@ from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
 
 #: Labels that are levels where there is no topology, widest first.
 LEVELS = tuple(label for _, label in CONVENTIONS)
+_MOST_KEPT = 2**23  # distances of nodes from others, where they are measured: 64 MiB
 
 
 def _steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
@@ -50,6 +51,8 @@ def distances_from(cluster: Cluster, row: int) -> F8:
         cluster.topology.kept_distances = (made_of, {})
     kept = cluster.topology.kept_distances[1]
     if row not in kept:
+        if len(kept) * cluster.width > _MOST_KEPT:
+            kept.clear()
         kept[row] = _found_from(cluster, row)
     return kept[row]
 
