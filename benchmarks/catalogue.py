@@ -23,6 +23,7 @@ MODULES = (
     "benchmarks.workload_affinity",
     "benchmarks.topology",
     "benchmarks.callgraphs",
+    "benchmarks.network",
     "benchmarks.gangs",
     "benchmarks.explain",
     "benchmarks.default_profile",

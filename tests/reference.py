@@ -163,6 +163,7 @@ class ReferenceScheduler:
         self.nodes: list[ReferenceNode | None] = []  # by row, in the order of joining; None where a node left
         self.backends_down: set[str] = set()
         self.cursor = -1  # the row that took the last task
+        self.measured: dict[tuple[str, str], float] = {}  # distances by names, both ways
         self._overcommit, self._scope, self._seed = dict(overcommit or {}), dict(scope or {}), seed
         self._observing = profile.settings.get("resources", {}).get("basis") == "observed"
 
@@ -471,6 +472,9 @@ class ReferenceScheduler:
     def distance(self, node: ReferenceNode, other: ReferenceNode) -> float:
         if node is other:
             return 0.0
+        measured = self.measured.get((node.definition.name, other.definition.name))
+        if measured is not None:
+            return measured
         levels = [level for level in LEVELS if any(level in n.definition.labels for n in self.present())]
         step = 100.0 / (len(levels) + 1)
         for depth, level in reversed(list(enumerate(levels))):

@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from dovetail.backends.registry import KINDS
 from dovetail.control.settings import Settings
 from dovetail.control.subsystems.built_in import BackendHealthSettings
+from dovetail.control.subsystems.network.settings import MeasuringSettings
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.text.quantity import format_bytes, format_duration
@@ -51,6 +52,7 @@ SETTINGS_PAGES: dict[str, type[BaseModel]] = {
     "scheduling.profiles.NAME.settings.domain_availability": DomainSettings,
     "scheduling.profiles.NAME.settings.domain_packing": DomainPackingSettings,
     "subsystems.backend_health": BackendHealthSettings,
+    "subsystems.network": MeasuringSettings,
     "dovetail kubernetes scheduler --config": KubernetesSchedulerSettings,
     "dovetail kubernetes extender --config": KubernetesExtenderSettings,
 }

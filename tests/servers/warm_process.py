@@ -58,7 +58,9 @@ class WarmProcess:
         stderr: Stream = None,
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
+        network: str | None = None,
     ) -> None:
+        """`network`: the name of a network namespace that it runs in."""
         python, option, module, *arguments = command
         assert (python, option) == (sys.executable, "-m"), f"not a program of ours: {command}"
         self.args = [*command]
@@ -68,6 +70,7 @@ class WarmProcess:
             "arguments": arguments,
             "folder": str(cwd or Path.cwd()),
             "environment": dict(os.environ if env is None else env),
+            "network": network,
         }
         self._told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         opened: list[int] = []
@@ -174,6 +177,7 @@ class _Order:
         order = json.loads(asked)
         self.module, self.arguments = _program(order["module"]), list(order["arguments"])
         self.folder, self.environment = str(order["folder"]), dict(order["environment"])
+        self.network: str | None = order["network"]
         self.streams = streams
 
     def load(self) -> None:
@@ -184,6 +188,10 @@ class _Order:
 
     def run(self) -> None:
         os.setsid()
+        if self.network is not None:
+            from tests.servers.fabric.namespaces import enter
+
+            enter(self.network)
         for number, stream in enumerate(self.streams):
             os.dup2(stream, number)
             os.close(stream)

@@ -15,6 +15,7 @@ from dovetail.agent.executors import Executors
 from dovetail.agent.identity import AgentIdentity, CannotJoin, JoinRequest, join, known_identity, own_address
 from dovetail.agent.inventory.reading import read_machine
 from dovetail.agent.order_journal import OrderJournal, assignment_of
+from dovetail.agent.probing.probing import Probing
 from dovetail.agent.questions import answer
 from dovetail.agent.reports import ReportOutbox
 from dovetail.agent.server_line import ServerLine
@@ -70,6 +71,7 @@ class Agent:
                 group.create_task(self._report())
                 group.create_task(self._look_again())
                 group.create_task(self._introduce_changes())
+                group.create_task(Probing(self._name, self._settings.probes, lambda: self._client).run())
         finally:
             for task in self._doing:
                 task.cancel()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from dovetail.agent.probing.probing import ProbeSettings
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.model.text.quantity import Duration
@@ -44,6 +45,8 @@ class AgentSettings(Strict):
     """How often it looks again what the machine has, and reports what has changed."""
     longest_pause: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
     """How long it waits at most before it tries again to reach the control plane. Pauses grow up to this."""
+    probes: ProbeSettings = ProbeSettings()
+    """How it measures the network between this node and others."""
     drain_on_stop: bool = False
     """On SIGTERM, let its tasks be moved elsewhere, and wait for that before it ends."""
 

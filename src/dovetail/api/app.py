@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 import dovetail
 from dovetail.api import (
     backends,
+    measured_network,
     names,
     network,
     queues,
@@ -21,7 +22,7 @@ from dovetail.api import (
     workload_changes,
     workloads,
 )
-from dovetail.api.nodes import nodes
+from dovetail.api.nodes import nodes, probes
 from dovetail.api.nodes.fast_reports import FastReports
 from dovetail.api.policies import policies, service_affinity
 from dovetail.api.protocol import problems
@@ -47,9 +48,11 @@ MODULES = (
     names,
     questions,
     nodes,
+    probes,
     tokens,
     backends,
     network,
+    measured_network,
     traffic,
     rebalancing,
     queues,

@@ -1,19 +1,20 @@
 """Routes of the network: levels, their domains, and distances between nodes, set by hand or derived."""
 
 import asyncio
+import time
 from dataclasses import asdict
 from typing import Annotated, cast
 
 from fastapi import Query, Request
 from pydantic import ValidationError
 
+from dovetail.api.measured_network import measured_row
 from dovetail.api.protocol.body import content_in, is_csv, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.reading import SOURCE
 from dovetail.api.protocol.replies import Json, NoContent, PlainText
 from dovetail.control.plane import ControlPlane
-from dovetail.control.services.network import NetworkService
-from dovetail.engine.questions.network_questions import DomainUse, LevelState
+from dovetail.engine.questions.network_questions import DistanceSource, DomainUse, LevelState
 from dovetail.model.network.distance_list import NodeDistances, read_distances, write_distances
 from dovetail.model.network.topology import Topology
 from dovetail.model.network.topology_format import TopologyFormat
@@ -58,6 +59,7 @@ def _shown(plane: ControlPlane) -> TopologyAnswer:
         "strangers": len(strangers),
         "some_strangers": strangers,
         "definition": network.topology.model_dump(mode="json", exclude_unset=True, by_alias=True),
+        "contradictions": [str(one) for one in plane.probe_board.contradictions],
     }
 
 
@@ -149,7 +151,7 @@ async def distances(
     """The distances that were set by hand, as JSON or CSV; with `from` and `to`, how far these nodes are and why."""
     plane, pair = plane_of(request), _pair(start, end)
     if pair is not None:
-        return Json(_apart(plane.network, *pair))
+        return Json(_apart(plane, *pair))
     found = plane.questions.network.set_distances
     if of == "csv":
         return CsvText(write_distances(found))
@@ -192,14 +194,18 @@ def _pair(start: str | None, end: str | None) -> tuple[str, str] | None:
     raise Invalid([Complaint("query parameter", None, "to" if end is None else "from", "is missing")])
 
 
-def _apart(network: NetworkService, start: str, end: str) -> DistanceBetween:
-    found = network.apart(start, end)
+def _apart(plane: ControlPlane, start: str, end: str) -> DistanceBetween:
+    found, known = plane.network.apart(start, end), plane.probe_board.between(start, end)
     path = found.path if start != end else None
+    measured = None if known is None or start == end else measured_row(known, time.time())
+    is_measured = measured is not None and found.source is DistanceSource.MEASURED
     return {
         "from": start,
         "to": end,
         "distance": round(found.distance, 3),
         "by_hand": found.by_hand,
+        "source": measured["source"] if measured is not None and is_measured else str(found.source),
         "level": found.level,
         "path": None if path is None else cast("PathBetween", asdict(path)),
+        "measured": measured,
     }

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from dovetail.model.network.topology import Topology
     from dovetail.responses.network import (
         ClearedDistances,
+        DiscoveredTopology,
         DistanceBetween,
         DomainRow,
+        MeasuredPairList,
         NodeDistance,
         SetDistances,
         TopologyAnswer,
@@ -43,6 +45,15 @@ class NetworkCalls:
     def distance(self, start: str, end: str) -> DistanceBetween:
         """How far two nodes are from each other, and why."""
         return cast("DistanceBetween", self._http.json("GET", f"{API}/distances", params={"from": start, "to": end}))
+
+    def measured_distances(self, node: str | None = None, *, limit: int = 1000) -> MeasuredPairList:
+        """What agents measured between nodes, nearest first; with `node`, also what is estimated of its pairs."""
+        params = {"node": node, "limit": limit}
+        return cast("MeasuredPairList", self._http.json("GET", f"{API}/distances/measured", params=params))
+
+    def discovered_topology(self) -> DiscoveredTopology:
+        """Levels found in what agents measured; `set_topology` with its `definition` accepts them."""
+        return cast("DiscoveredTopology", self._http.json("GET", f"{API}/topology/discovered"))
 
     def distances(self) -> list[NodeDistance]:
         """The distances that were set by hand."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         RegisteredNode,
         ReportedTask,
     )
+    from dovetail.responses.probes import ProbeOrders, ProbeReport
 
 
 class NodeCalls:
@@ -74,6 +75,11 @@ class NodeCalls:
     def answer_call(self, name: str, call: str, answer: Mapping[str, Any]) -> None:
         """For node agents: answer a question that came with the orders."""
         self._http.ask("POST", f"{_node(name)}/calls/{segment(call, 'call')}", json=dict(answer), repeatable=True)
+
+    def report_probes(self, name: str, report: ProbeReport) -> ProbeOrders:
+        """For node agents: report what was measured. Returns whom to probe next, and with which keys."""
+        found = self._http.json("POST", f"{_node(name)}/probes", json=dict(report), repeatable=True)
+        return cast("ProbeOrders", found)
 
     def cordon(self, name: str, *, reason: str = "") -> NodeDetail:
         return self._act(name, "cordon", reason)

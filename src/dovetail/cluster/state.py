@@ -9,7 +9,7 @@ each node are what they were. Caches read the log through a `LogCursor`, which s
 again when it is undone. Left to others: what a change means (`engine`), which nodes suit a task (`placement`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from heapq import heappop, heappush
@@ -20,6 +20,7 @@ from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
 from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.devices import DeviceTable, Slots
 from dovetail.cluster.labels import LabelTable, TaintTable
+from dovetail.cluster.network.link_paths import F4
 from dovetail.cluster.network.topology import NetworkTopology
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable, UsageTrend
@@ -302,6 +303,11 @@ class Cluster:
         """Remove all overrides. Not for trials."""
         self.topology.distances.clear()
         self.topology.version += 1
+        self.epoch += 1
+
+    def set_measured_distances(self, names: Sequence[str], distance: F4) -> None:
+        """Replace what is known from measurements: float32[node, node]. Not for trials."""
+        self.topology.measured.set(names, distance)
         self.epoch += 1
 
     # --- tasks -----------------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ from dovetail.control.services.workload_names import WorkloadNames
 from dovetail.control.settings import REGISTERED, Settings, read_topology_file
 from dovetail.control.subsystems.contract import ControlAccess, DurableStep
 from dovetail.control.subsystems.host import SubsystemHost
+from dovetail.control.subsystems.network.probe_board import ProbeBoard
 from dovetail.control.subsystems.work_access import WorkOfSubsystems
 from dovetail.control.telemetry.logs import DecisionLog
 from dovetail.control.telemetry.metrics import Metrics
@@ -90,6 +91,7 @@ class ControlPlane:
         self._specs = DefinitionCache(self.store)
         self.subsystems = SubsystemHost(settings.subsystem_settings(), settings.folder / "subsystems")
         self.metrics.registry.register(self.subsystems)
+        self.probe_board: ProbeBoard = self.subsystems.shared("network") or ProbeBoard()
         questions, metrics = self.questions, self.subsystems.metrics("backend_health")
         node_of = partial(node_of_attempt, self.store)
         heard = self._announcements.heard

@@ -85,6 +85,7 @@ _HANDLERS: dict[type, Handler] = {
     events.TopologySet: nodes.topology_set,
     events.DistancesSet: nodes.distances_set,
     events.DistancesCleared: nodes.distances_cleared,
+    events.DistancesMeasured: nodes.distances_measured,
     events.Tick: _tick,
 }
 

@@ -1,6 +1,7 @@
 """Events for the engine. The time is passed beside the event, never inside it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dovetail.model.disruption_budget import DisruptionBudget
 from dovetail.model.failure_cause import FailureCause
@@ -13,6 +14,10 @@ from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Condition, Workload
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Event:
@@ -264,6 +269,17 @@ class DistancesSet(Event):
 @dataclass(frozen=True, slots=True)
 class DistancesCleared(Event):
     """Remove all distances that were set by hand."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistancesMeasured(Event):
+    """What is known of the network from measurements, all of it: it replaces what was known before.
+
+    `distance` is float32[node, node], symmetric, 0 to 100; nan is a pair of which nothing is known.
+    """
+
+    names: tuple[str, ...]
+    distance: "npt.NDArray[np.float32]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ class LevelRow(TypedDict):
 
 
 class TopologyAnswer(TypedDict):
-    """`strangers`: how many described hosts are not nodes; `some_strangers`: their names."""
+    """`strangers`: how many described hosts are not nodes; `some_strangers`: their names. `contradictions`: nodes that
+    measure unlike their description, one sentence each."""
 
     described: bool
     levels: list[LevelRow]
@@ -29,6 +30,7 @@ class TopologyAnswer(TypedDict):
     strangers: int
     some_strangers: list[str]
     definition: dict[str, Any]
+    contradictions: list[str]
 
 
 class GpuCount(TypedDict):
@@ -82,10 +84,64 @@ class PathBetween(TypedDict):
 _Ends = TypedDict("_Ends", {"from": str, "to": str})
 
 
+class MeasuredDistance(_Ends):
+    """What measurements say about two nodes, also where something else counts. `source` is `measured` or `estimated`;
+    `error`: of the distance, of an estimate. `rtt_us` is null where no packet came through; the lowest, the median and
+    the 99th percentile, `loss`, `mbps` and `age_s` are null where nobody measured. `at_least`: the sender could not
+    send faster."""
+
+    distance: float
+    source: str
+    error: float
+    rtt_us: float | None
+    rtt_min_us: float | None
+    rtt_median_us: float | None
+    rtt_p99_us: float | None
+    loss: float | None
+    mbps: float | None
+    at_least: bool
+    age_s: float | None
+
+
 class DistanceBetween(_Ends):
-    """`by_hand`: it was set. `level`: the narrowest one with a domain that contains both nodes, or null."""
+    """`by_hand`: it was set. `source` is `by_hand`, `described`, `measured`, `estimated` or, where nobody says it,
+    `by_level`. `level`: the narrowest one with a domain that contains both nodes, or null."""
 
     distance: float
     by_hand: bool
+    source: str
     level: str | None
     path: PathBetween | None
+    measured: MeasuredDistance | None
+
+
+class MeasuredPairList(TypedDict):
+    """`total`: how many there are; the first of them."""
+
+    items: list[MeasuredDistance]
+    total: int
+
+
+class DiscoveredDomain(TypedDict):
+    """`inside`: the domain of the next wider level. `distance`: the mean between two of its nodes."""
+
+    name: str
+    nodes: list[str]
+    inside: str | None
+    distance: float
+
+
+class DiscoveredLevel(TypedDict):
+    """`gap`: how many times farther clusters of its domains are apart than their nodes."""
+
+    name: str
+    gap: float
+    domains: list[DiscoveredDomain]
+
+
+class DiscoveredTopology(TypedDict):
+    """Levels found in what `nodes` nodes measured, widest first. `definition`: the same, ready for `PUT /topology`."""
+
+    nodes: int
+    levels: list[DiscoveredLevel]
+    definition: dict[str, Any]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.servers.daemon import free_ports, skip_without
 
+from dovetail.client import Client
+
 if TYPE_CHECKING:
     from tests.servers.docker import DockerServer
     from tests.servers.kubernetes.server import KubeServer
@@ -24,11 +26,13 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """`replaced`: what stands in the page, and what it is here. `hooks`: what blocks with `hook` do here."""
+    """`replaced`: what stands in the page, and what it is here. `hooks`: what blocks with `hook` do here;
+    `server_hooks`: the same of those that need the URL of the page's server."""
 
     replaced: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     hooks: dict[str, Callable[[], None]] = field(default_factory=dict)
+    server_hooks: dict[str, Callable[[str], None]] = field(default_factory=dict)
 
     def here(self, text: str) -> str:
         for written, address in self.replaced.items():
@@ -75,9 +79,30 @@ def _kubernetes(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
         yield Engine(replaced, {"KUBECONFIG": str(server.kubeconfig)})
 
 
+@contextmanager
+def _network(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
+    """Six nodes on two switches, which report as agents do; that agents measure right, tests/e2e/network shows."""
+    from tests.servers.measured_nodes import join_measured, report_pairs, two_leaves
+
+    names = [f"n{number}" for number in range(1, 7)]
+
+    def join(url: str) -> None:
+        with Client(url) as client:
+            join_measured(client, names)
+
+    def slow_down(url: str) -> None:
+        slower = {pair: rtt_us + 900 * ("n6" in pair) for pair, rtt_us in two_leaves(names).items()}
+        with Client(url) as client:
+            for _ in range(3):
+                report_pairs(client, slower)
+
+    yield Engine(server_hooks={"agents": join, "slow": slow_down})
+
+
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.
 ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
     "docker": _docker,
     "slurm": _slurm,
     "kubernetes": _kubernetes,
+    "network": _network,
 }

@@ -47,7 +47,8 @@ QUESTIONS = (
 #: Commands that only show something unless the next word is a verb.
 NOUNS = ("affinity", "backend", "distance", "nodes", "policy", "reserve", "topology")
 VERBS = (
-    "add", "attach", "avoid", "clear", "create", "delete", "detach", "import", "register", "release", "remove", "set",
+    "add", "attach", "avoid", "clear", "create", "delete", "detach", "discover", "import", "register", "release",
+    "remove", "set",
 )  # fmt: skip
 #: The same of commands of other systems.
 OTHERS_QUESTIONS = (["docker", "ps"], ["kubectl", "get"], ["kubectl", "logs"], ["curl"], ["squeue"])
@@ -91,8 +92,11 @@ class PageRunner:
     def run(self, block: Block) -> None:
         if block.not_run is not None:
             return
-        if "hook" in block.told:
-            self._engine.hooks[block.told["hook"]]()
+        if (name := block.told.get("hook")) is not None:
+            if name in self._engine.server_hooks:
+                self._engine.server_hooks[name](self.url)
+            else:
+                self._engine.hooks[name]()
             return
         block = replace(block, text=self._engine.here(block.text))
         if block.file_name is not None:

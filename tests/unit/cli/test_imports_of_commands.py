@@ -76,6 +76,8 @@ ASKED = """
     distance import TABLE
     traffic
     distance get node-1 node-2
+    distance measured
+    topology discover
     backend
     backend show sim
     token

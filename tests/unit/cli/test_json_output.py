@@ -34,7 +34,13 @@ from dovetail.responses.combined import (
     Versions,
     WorkloadDescription,
 )
-from dovetail.responses.network import DistanceBetween, NodeDistance, TopologyAnswer
+from dovetail.responses.network import (
+    DiscoveredTopology,
+    DistanceBetween,
+    MeasuredPairList,
+    NodeDistance,
+    TopologyAnswer,
+)
 from dovetail.responses.nodes import NodeRow
 from dovetail.responses.policies import (
     ChangedAffinity,
@@ -99,6 +105,8 @@ PRINTED: dict[str, Any] = {
     "traffic": list[TrafficRow],
     "distance list": list[NodeDistance],
     "distance get node-1 node-2": DistanceBetween,
+    "distance measured": MeasuredPairList,
+    "topology discover": DiscoveredTopology,
     "backend list": list[BackendRow],
     "backend show sim": BackendDetail,
     "backend add lab -f {files}/lab.json --replace": AddedBackend,

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.cli.answers import drawn, node, widest
 
 from dovetail.cli.render.topology import apart, distance_list, level_list, topology_tree
-from dovetail.responses.network import DomainRow, LevelRow, TopologyAnswer
+from dovetail.responses.network import DistanceBetween, DomainRow, LevelRow, TopologyAnswer
 
 
 def level(name: str, domains: int, **more: Any) -> LevelRow:
@@ -16,7 +16,7 @@ def level(name: str, domains: int, **more: Any) -> LevelRow:
 
 def network(*levels: LevelRow, described: bool = True) -> TopologyAnswer:
     found: Any = {"described": described, "levels": list(levels), "rules": [], "links": 0, "switches": 0}
-    return found | {"strangers": 0, "some_strangers": [], "definition": {}}  # type: ignore[no-any-return]
+    return found | {"strangers": 0, "some_strangers": [], "definition": {}, "contradictions": []}  # type: ignore[no-any-return]
 
 
 def domain(of: str, name: str, around: dict[str, str] | None = None, **more: Any) -> DomainRow:
@@ -102,14 +102,19 @@ def test_levels_are_listed_widest_first_with_their_links() -> None:
     assert lines[2].split() == ["leaf", "20", "800Gbps", "5us", "3"]
 
 
+def between(source: str, **more: Any) -> DistanceBetween:
+    found: Any = {"from": "a", "to": "b", "distance": 25.0, "by_hand": source == "by_hand", "source": source}
+    return found | {"level": None, "path": None, "measured": None} | more  # type: ignore[no-any-return]
+
+
 def test_a_distance_is_told_with_what_lies_between() -> None:
     path: Any = {"hops": 4, "latency_us": 6.0, "mbps": 200_000.0, "headroom_mbps": 50_000.0, "loss": 0.01}
-    text = drawn(apart({"from": "a", "to": "b", "distance": 25.0, "by_hand": True, "level": "spine", "path": path}))
+    text = drawn(apart(between("by_hand", level="spine", path=path)))
     assert "25 (set by hand)" in text
     assert "200Gbps, 50Gbps left" in text
     assert "6 us" in text
     assert "loss" in text
-    bare = drawn(apart({"from": "a", "to": "b", "distance": 100.0, "by_hand": False, "level": None, "path": None}))
+    bare = drawn(apart(between("by_level")))
     assert "no level" in bare
     assert "latency" not in bare
 
@@ -123,3 +128,9 @@ def test_distances_are_a_table_or_a_hint() -> None:
 def test_nodes_that_are_not_drawn_are_counted_with_the_option_that_draws_them() -> None:
     text = drawn(topology_tree(NET, DOMAINS, [], left_out=1000))
     assert text.splitlines()[-1] == "1,000 nodes not drawn; --nodes draws them"
+
+
+def test_nodes_that_measure_unlike_their_description_stand_below_the_tree() -> None:
+    told = "n17 is described in leaf l3 but measures like l5: 0.1 ms to l5, 0.4 ms to l3"
+    alarmed: Any = {**NET, "contradictions": [told]}
+    assert drawn(topology_tree(alarmed, DOMAINS, []), 120).splitlines()[-1] == f"! {told}"

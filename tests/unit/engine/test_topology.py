@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 from tests.unit.engine.scene import Scene
 from tests.unit.engine.test_restore import Restartable
 
 from dovetail.cluster.network.distance import distances_from
-from dovetail.model.event import DistancesCleared, DistancesSet, TopologySet
+from dovetail.model.event import DistancesCleared, DistancesMeasured, DistancesSet, TopologySet
 from dovetail.model.network.topology import Topology
 
 LEVELS = [{"name": "spine", "latency": "5us"}, {"name": "leaf", "latency": "1us"}]
@@ -38,6 +39,17 @@ def test_work_that_waits_for_nearness_is_looked_at_when_a_distance_is_set() -> N
     scene.submit("web", cpu=1, affinity=[{"near": "db", "distance": 10}, {"apart": "db", "within": "host"}])
     assert scene.tick() == []
     scene.hear(DistancesSet(((scene.engine._state.cluster.names[where], other, 5.0),)))
+    assert scene.tick() == ["web.0"]
+
+
+def test_work_that_waits_for_nearness_is_looked_at_when_distances_are_measured() -> None:
+    scene = Scene()
+    scene.join("n1", cpu=1)
+    scene.join("n2", cpu=1)
+    scene.run("db", cpu=1)
+    scene.submit("web", cpu=1, affinity=[{"near": "db", "distance": 10}])
+    assert scene.tick() == []
+    scene.hear(DistancesMeasured(("n1", "n2"), np.array([[0, 9], [9, 0]], dtype=np.float32)))
     assert scene.tick() == ["web.0"]
 
 

@@ -15,7 +15,7 @@ from dovetail.api.protocol.problems import PROBES, HttpProblem
 from dovetail.control.services.access import AccessService, Caller
 
 _READING = frozenset({"GET", "HEAD"})
-_OWN_REPORTS = re.compile(r"/api/v1/nodes/([^/]+)/(?:heartbeat|drain|calls/[^/]+)")
+_OWN_REPORTS = re.compile(r"/api/v1/nodes/([^/]+)/(?:heartbeat|probes|drain|calls/[^/]+)")
 _OWN_NODE = re.compile(r"/api/v1/nodes/([^/]+)(?:/orders)?")
 _REGISTER = ("POST", "/api/v1/nodes")
 _WHERE = "it lies in admin.token in the data folder of the server, where commands of the same account find it"

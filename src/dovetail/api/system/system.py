@@ -27,6 +27,7 @@ from dovetail.store.contract import EventFilter
 router = Routes()
 root = Routes(tags=["system"])
 
+MOST_CONTRADICTIONS = 5  # that are named by `health`
 _STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -166,7 +167,16 @@ async def health(request: Request) -> Json[ServerHealth]:
     if not plane_of(request).alive:
         raise HttpProblem(500, "the control loop has stopped; restart the server and see its log")
     # A subsystem in trouble stops nothing: it is named in `detail`, for those who may know.
-    return Json({"status": "ok", "detail": plane_of(request).subsystems.trouble if _may_know(request) else ""})
+    return Json({"status": "ok", "detail": _detail(plane_of(request)) if _may_know(request) else ""})
+
+
+def _detail(plane: ControlPlane) -> str:
+    """What does not stop scheduling and somebody should look at: subsystems, nodes unlike their description."""
+    contradictions = plane.probe_board.contradictions
+    shown = [str(one) for one in contradictions[:MOST_CONTRADICTIONS]]
+    if len(contradictions) > len(shown):
+        shown.append(f"{len(contradictions) - len(shown)} more such nodes; dovetail topology lists them")
+    return "; ".join(one for one in (plane.subsystems.trouble, *shown) if one)
 
 
 @root.get("/ready")

@@ -35,6 +35,19 @@ def get(one: One, other: Other, output: Output = Format.TABLE, url: Url = None) 
     show(found, output, lambda _: render.topology.apart(found))
 
 
+@command.action("measured")
+def measured(
+    node: Annotated[str | None, Argument(metavar="NODE", help="Pairs with this node, also estimated ones.")] = None,
+    limit: Annotated[int, Option(min=1, max=100_000, metavar="N", help="So many, the nearest first.")] = 50,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """What agents measured between nodes, nearest first: every pair, or all pairs with one node."""
+    with connect(url) as client:
+        found = client.measured_distances(node, limit=limit)
+    show(found, output, lambda wide: render.measured_network.measured_list(found, wide))
+
+
 @command.action("set")
 def set_distance(
     one: One,

@@ -7,6 +7,7 @@ import click
 
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
+from dovetail.cli.terminal.failure import Failure
 from dovetail.cli.terminal.output import Format, Output, show, warn
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, connect
@@ -86,6 +87,23 @@ def show_definition(output: Output = Format.YAML, url: Url = None) -> None:
     with connect(url) as client:
         definition: dict[str, Any] = client.topology()["definition"]
     show(definition, output if output.is_data else Format.YAML, str)
+
+
+@command.action("discover")
+def discover(
+    accept: Annotated[bool, Option("--accept", help="Describe the network this way.")] = False,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """Levels and domains found in what agents measured, for a network that nobody describes. Distances stay the
+    measured ones."""
+    with connect(url) as client:
+        found = client.discovered_topology()
+        if accept and not found["levels"]:
+            raise Failure("no levels are found in what was measured, so there is nothing to accept")
+        if accept:
+            client.set_topology(found["definition"])
+    show(found, output, lambda _: render.measured_network.discovered(found, accepted=accept))
 
 
 @command.action("clear")

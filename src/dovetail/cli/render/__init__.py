@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         description,
         events,
         fragmentation,
+        measured_network,
         nodes,
         policies,
         profiles,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["rebalancing", "services", "tokens", "traffic"]
+__all__ += ["measured_network", "rebalancing", "services", "tokens", "traffic"]
 
 
 def __getattr__(name: str) -> ModuleType:

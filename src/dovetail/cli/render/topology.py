@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dovetail.cli.render.measured_network import measurement, source
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state
 from dovetail.cli.render.parts.table import TableColumn, pairs, table
@@ -61,7 +62,8 @@ def topology_tree(
         place = tuple((level, labels[label_of[level]]) for level in order if label_of[level] in labels)
         _nearest(drawn, place).add(_node(node))
     hint = [Text(f"{count(left_out, 'node')} not drawn; --nodes draws them", style="dim")] if left_out else []
-    return Stack(root, *hint)
+    alerts = [Text(f"! {one}", style="yellow") for one in topology.get("contradictions", ())]
+    return Stack(root, *hint, *alerts)
 
 
 def _nearest(drawn: dict[_Place, Tree], place: _Place) -> Tree:
@@ -137,10 +139,11 @@ def distance_list(rows: Sequence[NodeDistance]) -> Drawing:
 def apart(found: DistanceBetween) -> Drawing:
     path = found["path"]
     lines: list[tuple[str, object]] = [
-        ("distance", f"{found['distance']:g}{' (set by hand)' if found['by_hand'] else ''}"),
+        ("distance", f"{found['distance']:g} ({source(found)})"),
         ("share", found["level"] or "no level"),
     ]
-    if path is not None:
+    measured = found.get("measured")  # older servers do not say it
+    if path is not None and (measured is None or found["source"] == "described"):
         left = "" if path["headroom_mbps"] >= path["mbps"] else f", {_speed(path['headroom_mbps'])} left"
         lines += [
             ("links", path["hops"]),
@@ -148,6 +151,7 @@ def apart(found: DistanceBetween) -> Drawing:
             ("bandwidth", f"{_speed(path['mbps'])}{left}"),
             ("loss", f"{path['loss']:.3g}" if path["loss"] else None),
         ]
+    lines += measurement(measured)
     return pairs(lines)
 
 

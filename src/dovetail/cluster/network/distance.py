@@ -2,13 +2,13 @@
 
 Without a described topology the narrowest level that two nodes share decides: the same node is 0 apart, nodes with
 nothing in common are 100 apart, and the levels in use divide the range evenly. Where a topology gives link speeds,
-distances follow from them (`path`): by level, or by the shortest path in its graph. A distance set by hand overrides
-both.
+distances follow from them (`path`): by level, or by the shortest path in its graph. Pairs whose links nobody describes
+are as far apart as measurements say, where there are any. A distance set by hand overrides all of this.
 """
 
 import numpy as np
 
-from dovetail.cluster.arrays import F8, Rows
+from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.labels import ABSENT, LabelColumn
 from dovetail.cluster.network.levels import class_codes, level_paths, present_levels
 from dovetail.cluster.network.link_paths import LinkPaths
@@ -18,6 +18,7 @@ from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
 
 #: Labels that are levels where there is no topology, widest first.
 LEVELS = tuple(label for _, label in CONVENTIONS)
+_MOST_KEPT = 2**23  # distances of nodes from others, where they are measured: 64 MiB
 
 
 def _steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
@@ -51,7 +52,25 @@ def _hold_all(cluster: Cluster, column: LabelColumn) -> bool:
 
 
 def distances_from(cluster: Cluster, row: int) -> F8:
-    """float64[node]: distance of every node from one."""
+    """float64[node]: distance of every node from one. Not to be written."""
+    if not cluster.topology.measured:
+        return _found_from(cluster, row)
+    made_of = _made_of(cluster)
+    if cluster.topology.kept_distances[0] != made_of:
+        cluster.topology.kept_distances = (made_of, {})
+    kept = cluster.topology.kept_distances[1]
+    if row not in kept:
+        if len(kept) * cluster.width > _MOST_KEPT:
+            kept.clear()
+        kept[row] = _found_from(cluster, row)
+    return kept[row]
+
+
+def _made_of(cluster: Cluster) -> tuple[int, ...]:
+    return cluster.generation, cluster.topology.version, cluster.topology.measured.version, cluster.width
+
+
+def _found_from(cluster: Cluster, row: int) -> F8:
     graph = cluster.topology.paths
     found = np.full(cluster.width, FARTHEST)
     if graph is not None:
@@ -61,6 +80,8 @@ def distances_from(cluster: Cluster, row: int) -> F8:
             codes = column.codes[: cluster.width]
             if codes[row]:
                 found[codes == codes[row]] = distance
+    if cluster.topology.measured:
+        _by_measurement(cluster, row, found)
     for other, distance in cluster.topology.distances.of(cluster.names[row]).items():
         if other in cluster.rows:
             found[cluster.rows[other]] = distance
@@ -72,6 +93,10 @@ def distance_to(cluster: Cluster, rows: Rows) -> F8:
     """float64[node]: distance of every node from the nearest of the rows; FARTHEST if there are none."""
     found = np.full(cluster.width, FARTHEST)
     if not len(rows):
+        return found
+    if cluster.topology.measured:
+        for row in np.unique(rows).tolist():
+            np.minimum(found, distances_from(cluster, row), out=found)
         return found
     by_hand, graph = cluster.topology.distances, cluster.topology.paths
     # A distance that was set by hand may also be longer than the others: these rows are looked at one by one.
@@ -100,6 +125,41 @@ def _by_graph(cluster: Cluster, graph: LinkPaths, rows: Rows, found: F8) -> None
     known = np.flatnonzero(classes >= 0)
     if len(starts) and len(known):
         found[known] = graph.distance[starts].min(axis=0)[classes[known]]
+
+
+def _by_measurement(cluster: Cluster, row: int, found: F8) -> None:
+    """Write what was measured between a row and the others, where no description says how fast the links are."""
+    measured = cluster.topology.measured
+    places = measured_places(cluster)
+    if places[row] < 0:
+        return
+    said = measured.distance[places[row]][places]
+    use = (places >= 0) & ~np.isnan(said)
+    described = described_rows(cluster)
+    if described[row]:
+        use &= ~described
+    found[use] = said[use]
+
+
+def measured_places(cluster: Cluster) -> Rows:
+    """intp[node]: the row of each node in the measured distances, -1 for one that is not in them."""
+    topology = cluster.topology
+    made_of = _made_of(cluster)
+    if topology.kept_places is None or topology.kept_places[0] != made_of:
+        topology.kept_places = (made_of, topology.measured.places(cluster.names))
+    return topology.kept_places[1]
+
+
+def described_rows(cluster: Cluster) -> B1:
+    """bool[node]: whose links are described. Between two of them, measurements do not count."""
+    topology = cluster.topology
+    if topology.paths is not None:
+        return class_codes(cluster) >= 0
+    found = np.zeros(cluster.width, dtype=np.bool_)
+    if topology.has_speeds:
+        for level in present_levels(cluster):
+            found |= level.column.codes[: cluster.width] != ABSENT
+    return found
 
 
 def proximity_to(cluster: Cluster, rows: list[int]) -> F8:

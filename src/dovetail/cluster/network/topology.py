@@ -6,14 +6,14 @@ node's own label is kept and comes back when the topology goes. Hosts that are n
 Guarantees: levels, labels, paths and bandwidths always belong to one description.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows, grown
 from dovetail.cluster.labels import LabelColumn
 from dovetail.cluster.network.link_graph import Domains, LinkGraph
-from dovetail.cluster.network.link_paths import LinkPaths
+from dovetail.cluster.network.link_paths import F4, LinkPaths
 from dovetail.model.network.topology import Topology, TopologyLevel, default_link
 from dovetail.model.workloads.affinity import HOST
 
@@ -28,11 +28,14 @@ class NetworkTopology:
         self.levels: tuple[TopologyLevel, ...] = ()  # as described, widest first, without the single host
         self.paths: LinkPaths | None = None
         self.distances = DistancesByHand()
+        self.measured = MeasuredDistances()
         self.bandwidth = ReservedBandwidth()
         self.kept_classes: tuple[object, Rows] | None = None  # `levels.class_codes`, and what it was made of
         self.kept_codes: tuple[object, dict[str, Rows]] = ((), {})  # `domains.domain_codes`, likewise
         self.kept_steps: tuple[object, list[tuple[LabelColumn, float]]] = ((), [])  # `distance._steps`, likewise
         self.kept_uplinks: tuple[object, dict[str, F8]] = ((), {})  # `levels.bandwidth_of`, likewise
+        self.kept_places: tuple[object, Rows] | None = None  # `distance.measured_places`, likewise
+        self.kept_distances: tuple[object, dict[int, F8]] = ((), {})  # `distance.distances_from`, where measured
         self._domains: dict[str, Domains] = {}  # by level, where links say
         self._keys: dict[str, str] = {}  # by level or rule: the label that names the domain
         self._places: dict[str, Labels] = {}  # by host
@@ -172,6 +175,33 @@ class DistancesByHand:
             for other, distance in others.items()
             if one < other
         )
+
+
+class MeasuredDistances:
+    """What measurements say: float32[node, node], nan where they say nothing. Kept by name, as nodes come and go."""
+
+    def __init__(self) -> None:
+        self.distance: F4 = np.zeros((0, 0), dtype=np.float32)
+        self.version = 0  # grows with every change
+        self._place: dict[str, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._place)
+
+    def set(self, names: Sequence[str], distance: F4) -> None:
+        self.distance = distance
+        self.version += 1
+        self._place = {name: place for place, name in enumerate(names)}
+
+    def places(self, names: Iterable[str]) -> Rows:
+        """intp[name]: the row of the matrix for each of them; -1 for one that was not measured."""
+        return np.array([self._place.get(name, -1) for name in names], dtype=np.intp)
+
+    def get(self, one: str, other: str) -> float | None:
+        start, end = self._place.get(one), self._place.get(other)
+        if start is None or end is None or np.isnan(self.distance[start, end]):
+            return None
+        return float(self.distance[start, end])
 
 
 class ReservedBandwidth:

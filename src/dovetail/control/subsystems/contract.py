@@ -72,7 +72,8 @@ class ControlAccess:
 @dataclass(frozen=True, slots=True)
 class SubsystemContext:
     """Given to a subsystem when it is built. `settings`, `metrics` and `shared` are what its declaration names;
-    `folder` is its own and may not exist yet; `tables` is None unless it declares migrations."""
+    `folder` is its own and may not exist yet; `tables` is None unless it declares migrations; `shared` outlives the
+    subsystem, and is safe to use on any thread."""
 
     name: str
     settings: Any

@@ -25,6 +25,7 @@ class SubsystemDeclaration:
     settings    refers to a `Strict` model; the settings `subsystems.NAME` of the server are read by it
     metrics     refers to a function of a Prometheus registry, called once; its result is `context.metrics`
     migrations  the folder with its Alembic revisions; then `context.tables` is a database of its own
+    opens_later the subsystem opens its tables itself, when it first needs them
     shared      refers to a function of its tables (None without migrations), called once; its result is what the
                 subsystem and the rest of the server both use, from several threads: `context.shared`, `host.shared`
     routes      refers to a FastAPI router; its paths begin with /api/v1/subsystems/NAME
@@ -38,6 +39,7 @@ class SubsystemDeclaration:
     settings: str = "dovetail.placement.contract:NoSettings"
     metrics: str = ""
     migrations: Path | None = None
+    opens_later: bool = False
     shared: str = ""
     routes: str = ""
     commands: Mapping[str, SubsystemCommand] = field(default_factory=dict)

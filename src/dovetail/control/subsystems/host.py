@@ -89,8 +89,9 @@ class SubsystemHost:
         return self._hosted[name].metrics
 
     def shared(self, name: str) -> Any:
-        """What the declared function of a subsystem made for all threads of the server."""
-        return self._hosted[name].shared
+        """What the declared `shared` function of a subsystem made, for routes; None where it does not run."""
+        hosted = self._hosted.get(name)
+        return None if hosted is None else hosted.shared
 
     def tables(self, name: str) -> SubsystemTables | None:
         """Those of a subsystem, for its routes; None where it has none, or does not run."""
@@ -161,7 +162,7 @@ class _Hosted:
         context = SubsystemContext(name, self.settings, self.metrics, self._folder, tables, control, self.shared)
 
         def build() -> Subsystem:
-            if tables is not None:
+            if tables is not None and not self.declaration.opens_later:
                 tables.open()
             built = load_object(self.declaration.build)(context)
             if not isinstance(built, Subsystem):

@@ -15,6 +15,7 @@ GROUP = "dovetail.subsystems"
 _REBALANCING = "dovetail.control.rebalancing"
 _SERVICES = "dovetail.control.service_controller"
 _MODULE = "dovetail.control.subsystems.built_in"
+_NETWORK = "dovetail.control.subsystems.network"
 
 BUILT_IN: dict[str, SubsystemDeclaration] = {
     one.name: one
@@ -39,6 +40,16 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             settings=f"{_REBALANCING}.rebalancer:RebalancingSettings",
             metrics=f"{_REBALANCING}.rebalancer:BalanceMetrics",
             shared=f"{_REBALANCING}.board:BalanceBoard",
+            always=True,
+        ),
+        SubsystemDeclaration(
+            "network",
+            f"{_NETWORK}.measuring:NetworkMeasuring",
+            settings=f"{_NETWORK}.settings:MeasuringSettings",
+            metrics=f"{_NETWORK}.metrics:NetworkMetrics",
+            migrations=Path(__file__).parent / "network" / "revisions",
+            opens_later=True,
+            shared=f"{_NETWORK}.probe_board:ProbeBoard",
             always=True,
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),

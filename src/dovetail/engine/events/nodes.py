@@ -130,6 +130,13 @@ def distances_cleared(state: EngineState, event: events.DistancesCleared, now: f
     return []
 
 
+def distances_measured(state: EngineState, event: events.DistancesMeasured, now: float) -> list[Command]:  # noqa: ARG001
+    """Not remembered: who measures tells again after a restart."""
+    state.cluster.set_measured_distances(event.names, event.distance)
+    state.wake.dirty_rows.update(state.cluster.rows.values())
+    return []
+
+
 def _network_changed(state: EngineState, what: str) -> None:
     state.changes.network[what] = None
     state.wake.dirty_rows.update(state.cluster.rows.values())

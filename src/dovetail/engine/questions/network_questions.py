@@ -5,10 +5,11 @@ Left to others: what a topology means (`cluster.topology`), changing it (events)
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
-from dovetail.cluster.network.distance import distances_from
+from dovetail.cluster.network.distance import described_rows, distances_from
 from dovetail.cluster.network.domain_table import DomainState
 from dovetail.cluster.network.levels import PresentLevel, bandwidth_of, path_between, present_levels, shared_level
 from dovetail.cluster.network.path import Path
@@ -40,15 +41,29 @@ class DomainUse:
     largest_gang: int | None
 
 
+class DistanceSource(StrEnum):
+    """Who says how far two nodes are apart; each is believed before those below it. MEASURED may be an estimate: who
+    measures knows. BY_LEVEL: nobody says it, and shared levels divide the range evenly."""
+
+    BY_HAND = "by_hand"
+    DESCRIBED = "described"
+    MEASURED = "measured"
+    BY_LEVEL = "by_level"
+
+
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How far two nodes are from each other: `by_hand` if an operator set it, `level` the narrowest that they share,
-    `path` what lies between them as far as that is known."""
+    """How far two nodes are from each other, and who says so; `level` the narrowest that they share, `path` what lies
+    between them as far as that is described."""
 
     distance: float
-    by_hand: bool
+    source: DistanceSource
     level: str | None
     path: Path | None
+
+    @property
+    def by_hand(self) -> bool:
+        return self.source is DistanceSource.BY_HAND
 
 
 class NetworkQuestions:
@@ -122,4 +137,23 @@ class NetworkQuestions:
         met = shared_level(levels, *rows)
         level = HOST if one == other else None if met is None else levels[met].name
         distance = float(distances_from(cluster, rows[0])[rows[1]])
-        return Apart(distance, self.set_distance(one, other) is not None, level, path_between(cluster, *rows))
+        return Apart(distance, self._source(one, other), level, path_between(cluster, *rows))
+
+    def _source(self, one: str, other: str) -> DistanceSource:
+        cluster = self._cluster
+        described = described_rows(cluster)
+        if self.set_distance(one, other) is not None:
+            return DistanceSource.BY_HAND
+        if one == other or (described[cluster.rows[one]] and described[cluster.rows[other]]):
+            return DistanceSource.DESCRIBED
+        if cluster.topology.measured.get(one, other) is not None:
+            return DistanceSource.MEASURED
+        return DistanceSource.BY_LEVEL
+
+    def domain_names(self, level: str) -> dict[str, str]:
+        """By node, its domain of a level; without nodes that are in none."""
+        found = next((one for one in present_levels(self._cluster) if one.name == level), None)
+        if found is None:
+            return {}
+        codes = found.column.codes
+        return {name: found.domain(int(codes[row])) for name, row in self._cluster.rows.items() if codes[row]}

@@ -7,6 +7,7 @@ client has no method. A new route needs an exercise here, or the suite fails.
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.patience import wait_for
+from tests.servers.measured_nodes import measured_nodes
 from tests.unit.api.route_walk.walk import Walk, exercises
 
 EAST = 'node.labels["zone"] == "east"'
@@ -212,6 +213,21 @@ def heartbeat(walk: Walk) -> None:
         walk.client.heartbeat("beating", tasks=[{"key": order["key"], "state": "running"}])
     walk.client.heartbeat("beating", tasks=[{"key": order["key"], "state": "finished", "exit_code": 0}])
     walk.client.remove_node("beating")
+
+
+@exercises("POST /nodes/{name}/probes", "GET /distances/measured", "GET /topology/discovered")
+def probes(walk: Walk) -> None:
+    with measured_nodes(walk.client) as names:
+        walk.client.register_node({"name": "silent", "capacity": {"cpu": 1}})
+        orders = walk.client.report_probes("silent", {"address": None, "port": None, "results": [], "trains": []})
+        assert orders["peers"] == []
+        walk.client.remove_node("silent")
+        found = walk.client.measured_distances()
+        assert found["total"] == len(names) * (len(names) - 1) // 2
+        assert walk.client.measured_distances(names[0], limit=2)["items"][0]["to"] == names[1]
+        assert walk.client.distance(*names[:2])["source"] == "measured"
+        (level,) = walk.client.discovered_topology()["levels"]
+        assert [one["nodes"] for one in level["domains"]] == [names[:3], names[3:]]
 
 
 @exercises("GET /nodes/{name}/orders", "POST /nodes/{name}/calls/{call}")

@@ -8,6 +8,7 @@ from threading import Thread
 
 from tests.open_folder import open_folder
 from tests.patience import wait_for
+from tests.servers.measured_nodes import measured_nodes
 from tests.unit.cli.command_walk.walk import CommandWalk, uses
 
 from dovetail.client import Client
@@ -242,6 +243,18 @@ def topology(walk: CommandWalk) -> None:
     assert "leaf" in walk.run("topology show")
     walk.run("topology clear")
     assert not walk.client.topology()["definition"]
+
+
+@uses("topology discover", "distance measured")
+def measured_network(walk: CommandWalk) -> None:
+    with measured_nodes(walk.client) as names:
+        assert "measured" in walk.run(f"distance measured {names[0]}")
+        assert "BANDWIDTH" in walk.run("distance measured --limit 3")
+        assert "ago" in walk.run(f"distance get {names[0]} {names[1]}")
+        assert "leaf-2" in walk.run("topology discover")
+        assert "accepted" in walk.run("topology discover --accept")
+        assert walk.client.topology()["definition"]["nodes"][names[0]] == {"leaf": "leaf-1"}
+        walk.run("topology clear")
 
 
 @uses("distance list", "distance get", "distance set", "distance clear", "distance import", "distance export")

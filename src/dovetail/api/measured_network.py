@@ -1,0 +1,85 @@
+"""Routes of the measured network: what agents measured between nodes, and the levels found in it."""
+
+import asyncio
+import math
+import time
+from typing import Annotated
+
+from fastapi import Query, Request
+
+from dovetail.api.protocol.body import plane_of
+from dovetail.api.protocol.openapi import Routes
+from dovetail.api.protocol.replies import Json
+from dovetail.control.subsystems.network.probe_board import MeasuredBetween
+from dovetail.network_measurement.discovery import FoundLevel, as_topology, discover_levels
+from dovetail.responses.network import (
+    DiscoveredLevel,
+    DiscoveredTopology,
+    MeasuredDistance,
+    MeasuredPairList,
+)
+
+router = Routes(tags=["network"])
+
+MOST_PAIRS = 100_000
+
+
+@router.get("/distances/measured")
+async def measured_distances(
+    request: Request,
+    node: Annotated[str | None, Query(max_length=300, description="pairs with this node, also estimated ones")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_PAIRS)] = 1000,
+) -> Json[MeasuredPairList]:
+    """What agents measured between nodes, nearest first: every measured pair, or with `node` all pairs with that one,
+    also those that are estimated."""
+    plane = plane_of(request)
+    if node is not None:
+        plane.nodes.must_exist(node)
+    names = frozenset(plane.questions.nodes.names)
+    found, total = await asyncio.to_thread(plane.probe_board.nearest_pairs, node, names, limit)
+    now = time.time()
+    return Json({"items": [measured_row(one, now) for one in found], "total": total})
+
+
+@router.get("/topology/discovered")
+async def discovered_topology(request: Request) -> Json[DiscoveredTopology]:
+    """Levels and domains found in what agents measured. `PUT /topology` with `definition` accepts them."""
+    measured = plane_of(request).probe_board.network_map
+    levels = [] if measured is None else await asyncio.to_thread(discover_levels, measured)
+    return Json(
+        {
+            "nodes": 0 if measured is None else len(measured.names),
+            "levels": [_level(level) for level in levels],
+            "definition": as_topology(levels),
+        }
+    )
+
+
+def measured_row(found: MeasuredBetween, now: float) -> MeasuredDistance:
+    figures = found.figures
+    return {
+        "from": found.one,
+        "to": found.other,
+        "distance": round(found.distance, 1),
+        "source": "estimated" if figures is None else "measured",
+        "error": round(found.error, 1),
+        "rtt_us": round(found.rtt_us, 1) if math.isfinite(found.rtt_us) else None,
+        "rtt_min_us": None if figures is None else figures.rtt_min_us,
+        "rtt_median_us": None if figures is None else figures.rtt_median_us,
+        "rtt_p99_us": None if figures is None else figures.rtt_p99_us,
+        "loss": None if figures is None else round(figures.loss, 5),
+        "mbps": None if figures is None else figures.mbps,
+        "at_least": figures is not None and figures.at_least,
+        "age_s": None if figures is None else round(max(now - figures.measured_at, 0.0), 1),
+    }
+
+
+def _level(level: FoundLevel) -> DiscoveredLevel:
+    return {
+        "name": level.name,
+        "gap": round(level.gap, 2),
+        "domains": [
+            {"name": one.name, "nodes": list(one.nodes), "inside": one.inside, "distance": one.distance}
+            for one in level.domains
+        ],
+    }
