@@ -41,6 +41,10 @@ def fabric() -> Iterator[Fabric]:
 
 @pytest.fixture(scope="session")
 def cluster(fabric: Fabric, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FabricCluster]:
-    settings = {"subsystems": {"network": MEASURING}, "loop": {"heartbeat_timeout": "20s"}}
+    settings = {
+        "subsystems": {"network": MEASURING, "rebalancing": {"enabled": False}},
+        "loop": {"heartbeat_timeout": "6s"},
+        "scheduling": {"recovery": {"lost_after": "30s"}},
+    }
     with FabricCluster(fabric, tmp_path_factory.mktemp("cluster"), settings) as found:
         yield found
