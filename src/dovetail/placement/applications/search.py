@@ -22,9 +22,9 @@ from dovetail.placement.applications.problem import UNPLACED, ApplicationProblem
 _STARTS = 4
 #: Tasks that are taken out at once.
 _FEWEST_OUT, _MOST_OUT = 2, 14
-#: The chance that a node is passed over, mostly and now and then; and the share of the cost by which a result may be
-#: worse at first.
-_BLINKS, _WORSE = (0.1, 0.1, 0.4), 0.1
+#: The chance that a node is passed over, mostly and now and then; and by how much a result may be worse at first, in
+#: parts of what a task costs in the mean.
+_BLINKS, _WORSE = (0.1, 0.1, 0.4), 2.0
 #: How often all tasks are gone through; of large applications fewer times. Exchanges that are tried for one task.
 _SWEEPS, _FEWEST_SWEEPS, _SWEPT_TASKS, _MOST_EXCHANGES = 20, 2, 3000, 16
 #: Applications of so many tasks are searched exactly at the end, as far as so many steps go.
@@ -225,7 +225,7 @@ class Improvement:
     def run(self, steps: int) -> Generator[None, None, None]:
         now, rng = self._now, self._rng
         cost, unplaced = now.cost, now.unplaced
-        allowance = _WORSE * max(cost, _EPSILON)
+        allowance = _WORSE * max(cost, _EPSILON) / len(now.node_of)
         for step in range(steps):
             if step and not step % _STEPS_A_PIECE:
                 yield
