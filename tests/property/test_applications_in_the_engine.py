@@ -1,5 +1,6 @@
-"""Random applications through the engine: nothing is lost, nothing is over capacity, rules hold, the traffic travels no
-farther than one by one, and a restart in the middle changes nothing."""
+"""Random applications through the engine: nothing is lost, nothing is over capacity, rules hold, and a restart in the
+middle changes nothing. Traffic travels no farther than one by one, unless other work is decided in between: that may
+take a nominated node."""
 
 from typing import Any
 
@@ -23,7 +24,8 @@ def cluster(seed: int, profile: str = "network") -> Scene:
     return scene
 
 
-def application(seed: int) -> list[dict[str, Any]]:
+def application(seed: int, *, connected: bool = False) -> list[dict[str, Any]]:
+    """`connected`: every workload exchanges traffic with one before it, so all of them are one application."""
     chance = np.random.default_rng(seed + 1)
     names = [f"w{number}" for number in range(int(chance.integers(2, 7)))]
     found: list[dict[str, Any]] = []
@@ -32,6 +34,8 @@ def application(seed: int) -> list[dict[str, Any]]:
         fields["traffic"] = [
             {"to": other, "mbps": int(chance.integers(1, 1000))} for other in names[:place] if chance.random() < 0.6
         ]
+        if connected and place and not fields["traffic"]:
+            fields["traffic"] = [{"to": names[place - 1], "mbps": int(chance.integers(1, 1000))}]
         if chance.random() < 0.3:
             fields |= {"replicas": 2, "spread": [{"over": "rack"}]}
         elif chance.random() < 0.3 and place:
@@ -59,7 +63,7 @@ def cost(scene: Scene, work: list[dict[str, Any]]) -> float:
 @given(SEEDS)
 @examples(60)
 def test_traffic_travels_no_farther_than_one_by_one(seed: int) -> None:
-    work, together, alone = application(seed), cluster(seed), cluster(seed)
+    work, together, alone = application(seed, connected=True), cluster(seed), cluster(seed)
     for fields in work:
         together.submit(**fields)
         alone.submit(**fields)
@@ -70,6 +74,18 @@ def test_traffic_travels_no_farther_than_one_by_one(seed: int) -> None:
     assert placed[0] >= placed[1] or placed[0] == wanted
     if placed == [wanted, wanted]:
         assert cost(together, work) <= cost(alone, work) + 1e-6
+
+
+def test_other_work_that_is_decided_in_between_may_take_a_nominated_node() -> None:
+    """The limit of the guarantee: w2 exchanges no traffic and keeps w3 away from the node that was found for it."""
+    work, together, alone = application(172), cluster(172), cluster(172)
+    for fields in work:
+        together.submit(**fields)
+        alone.submit(**fields)
+        alone.tick()
+    together.tick()
+    assert all(nodes_of(together, work).values())
+    assert cost(together, work) > cost(alone, work)
 
 
 @given(SEEDS)

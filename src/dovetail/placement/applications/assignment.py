@@ -20,13 +20,16 @@ class TaskAssignment:
         self.free: F8 = problem.capacity + TOLERANCE
         self.cost_on: F8 = problem.pull.copy()
         self.neighbours: list[Rows] = [np.flatnonzero(row) for row in problem.traffic]
-        self._rates: list[F8] = [problem.traffic[i, near] for i, near in enumerate(self.neighbours)]
+        self._rates: list[F8] = [problem.traffic[i, near].reshape(-1, 1) for i, near in enumerate(self.neighbours)]
         self._rules, self._counts = _rules(problem)
         self._farthest = float(problem.distance.max(initial=0.0))
-        self._asked = [np.flatnonzero(row) for row in problem.demand]
+        # What a task does not ask for may be over-committed where it goes.
+        self._needs = np.where(problem.demand > 0.0, problem.demand, -np.inf)
 
     def place(self, task: int, node: int) -> None:
-        self._shift(task, node, 1.0)
+        near = self.neighbours[task]
+        if len(near):
+            self.cost_on[near] += self._rates[task] * self.problem.distance[node]
         self.node_of[task] = node
         self.free[node] -= self.problem.demand[task]
         for rule in self._rules[task]:
@@ -34,33 +37,27 @@ class TaskAssignment:
 
     def remove(self, task: int) -> None:
         node = int(self.node_of[task])
-        self._shift(task, node, -1.0)
+        near = self.neighbours[task]
+        if len(near):
+            self.cost_on[near] -= self._rates[task] * self.problem.distance[node]
         self.node_of[task] = UNPLACED
         self.free[node] += self.problem.demand[task]
         for rule in self._rules[task]:
             rule.count(task, node, -1)
 
-    def _shift(self, task: int, node: int, sign: float) -> None:
-        near = self.neighbours[task]
-        if len(near):
-            self.cost_on[near] += np.outer(sign * self._rates[task], self.problem.distance[node])
-
     def allowed(self, task: int) -> B1:
         """bool[node]: where the task may go, as the others are placed now. It must have no node itself."""
-        found: B1 = self.problem.feasible[task].copy()
-        demand = self.problem.demand[task]
-        for resource in self._asked[task]:
-            found &= self.free[:, resource] >= demand[resource]
+        found: B1 = np.logical_and.reduce(self.free >= self._needs[task], axis=1)
+        found &= self.problem.feasible[task]
         for rule in self._rules[task]:
             found &= rule.allowed(task)
         return found
 
     def may_go(self, task: int, node: int) -> bool:
         """The same for one node."""
-        asked = self._asked[task]
         return (
             bool(self.problem.feasible[task, node])
-            and bool((self.free[node, asked] >= self.problem.demand[task, asked]).all())
+            and bool((self.free[node] >= self._needs[task]).all())
             and all(rule.allowed_on(task, node) for rule in self._rules[task])
         )
 

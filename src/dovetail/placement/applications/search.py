@@ -22,9 +22,9 @@ from dovetail.placement.applications.problem import UNPLACED, ApplicationProblem
 _STARTS = 4
 #: Tasks that are taken out at once.
 _FEWEST_OUT, _MOST_OUT = 2, 14
-#: The chance that a node is passed over, mostly and now and then; and the share of the cost by which a result may be
-#: worse at first.
-_BLINKS, _WORSE = (0.1, 0.1, 0.4), 0.01
+#: The chance that a node is passed over, mostly and now and then; and by how much a result may be worse at first, in
+#: parts of what a task costs in the mean.
+_BLINKS, _WORSE = (0.1, 0.1, 0.4), 2.0
 #: How often all tasks are gone through; of large applications fewer times. Exchanges that are tried for one task.
 _SWEEPS, _FEWEST_SWEEPS, _SWEPT_TASKS, _MOST_EXCHANGES = 20, 2, 3000, 16
 #: Applications of so many tasks are searched exactly at the end, as far as so many steps go.
@@ -46,8 +46,9 @@ class AssignmentFound:
 
 
 def usual_effort(tasks: int) -> int:
-    """Steps that pay: enough for small applications to be searched thoroughly, and bounded for large ones."""
-    return min(max(20 * tasks, 200), 400)
+    """Steps that pay: measured on call graphs, more hardly help. Those of large applications take longer, so they get
+    fewer."""
+    return min(max(40 * tasks, 200), 800, max(48_000 // max(tasks, 1), 400))
 
 
 def solve(
@@ -224,7 +225,7 @@ class Improvement:
     def run(self, steps: int) -> Generator[None, None, None]:
         now, rng = self._now, self._rng
         cost, unplaced = now.cost, now.unplaced
-        allowance = _WORSE * max(cost, _EPSILON)
+        allowance = _WORSE * max(cost, _EPSILON) / len(now.node_of)
         for step in range(steps):
             if step and not step % _STEPS_A_PIECE:
                 yield
@@ -275,14 +276,14 @@ class Improvement:
             out = out[np.argsort(-self._size[out], kind="stable")]
         elif how < 0.8:
             out = rng.permutation(out)
-        for task in out.tolist():
+        seen = rng.random((len(out), now.problem.nodes)) >= blink
+        for at, task in enumerate(out.tolist()):
             allowed = now.allowed(task)
-            passed_over = allowed & (rng.random(len(allowed)) >= blink)
-            allowed = passed_over if passed_over.any() else allowed
-            costs = np.where(allowed, now.cost_on[task], np.inf)
-            node = int(costs.argmin())
-            if allowed[node]:
-                now.place(task, node)
+            for choice in (allowed & seen[at], allowed):
+                node = int(np.where(choice, now.cost_on[task], np.inf).argmin())
+                if choice[node]:
+                    now.place(task, node)
+                    break
 
     def _is_even(self, before: Rows) -> bool:
         changed = np.flatnonzero(before != self._now.node_of).tolist()
