@@ -24,6 +24,7 @@ mariadbd                                mariadb-server-core
 my_print_defaults                       mariadb-client-core
 sshd                                    openssh-server
 ssh                                     openssh-client
+lldpd                                   lldpd
 /etc/ssl/certs/ca-certificates.crt      ca-certificates
 "
 

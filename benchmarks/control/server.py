@@ -71,15 +71,19 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, order: str = "priority") -> Iterator[Server]:
-    """Start a server on the folder's database, without waiting for it, and stop it at the end."""
+def running(folder: Path, order: str = "priority", fleet: int | None = None) -> Iterator[Server]:
+    """Start a server on the folder's database, without waiting for it, and stop it at the end. `fleet`: how many
+    simulated nodes it has, instead of the usual number."""
     port = _free_port()
+    simulated = (
+        FLEET if fleet is None else SimulatedSettings(groups=[NodeGroup(prefix="sim", count=fleet)], forever=True)
+    )
     settings = {
         "data": str(folder / "data"),
         "listen": {"port": port},
         "access": {"token_file": str(folder / "token")},
         "scheduling": {"schedulers": {"default": {"order": order}}},
-        "backends": {BACKEND: {"kind": "simulated", **FLEET.model_dump(mode="json", exclude_unset=True)}},
+        "backends": {BACKEND: {"kind": "simulated", **simulated.model_dump(mode="json", exclude_unset=True)}},
     }
     config, log = folder / "settings.yaml", folder / "server.log"
     (folder / "token").write_text(TOKEN)

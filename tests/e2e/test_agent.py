@@ -1,6 +1,7 @@
 """A second machine: a real server over TLS, a real agent, and either of them killed while work runs."""
 
 import os
+import platform
 import signal
 import sys
 import time
@@ -85,6 +86,42 @@ def test_work_runs_there_and_its_output_is_read_from_here(client: Client, agent:
     assert client.logs("hello", tail=1).text == "on far\n"
     assert (agent.data / "identity.json").stat().st_mode & 0o777 == 0o600
     assert not list((agent.data / "orders").iterdir())
+
+
+def test_what_the_machine_has_is_shown_and_a_change_is_reported(
+    client: Client, agent: AgentProcess, tmp_path: Path
+) -> None:
+    found = client.node("far")
+    inventory = found["inventory"]
+    assert inventory is not None
+    assert inventory["kernel"] == found["labels"]["kernel"] == platform.release()
+    assert "inventory" not in found["definition"]
+    assert f"Kernel: {platform.release()}\n" in client.diagnostics("far")
+    client.register_node({**found["definition"], "inventory": {**inventory, "kernel": "another"}})
+    assert "Kernel: another\n" in client.diagnostics("far")
+    client.register_node(found["definition"])  # by a person, who leaves it as it is
+    assert "Kernel: another\n" in client.diagnostics("far")
+    agent.end()
+    agent.start()
+    wait_for(lambda: f"Kernel: {platform.release()}\n" in client.diagnostics("far"), "it is introduced again")
+
+
+def test_what_each_task_uses_is_measured_and_shown(client: Client, agent: AgentProcess) -> None:
+    submitted(client, "busy", "while :; do :; done")
+
+    def measured() -> bool:
+        [task] = client.tasks("busy")
+        return bool(task.get("use", {}).get("cpu_cores"))
+
+    wait_for(measured, "its use was measured twice, and reported")
+    [task] = client.node_tasks("far")
+    assert task["use"]["memory_bytes"]
+    assert task["use"]["measured_at"] > 0
+    shown = run_warm(["nodes", "far", "--url", client.url], dict(os.environ)).stdout
+    assert " CPU " in shown
+    assert " MEM" in shown
+    client.cancel("busy", force=True)
+    in_state(client, "busy", "cancelled")
 
 
 def test_neither_a_killed_agent_nor_a_killed_server_touches_what_runs(

@@ -11,7 +11,7 @@ from pathlib import Path
 from dovetail.access.private_file import write_private
 from dovetail.backends.contract import Assignment
 from dovetail.model.command import task_of_key
-from dovetail.model.workloads.workload import Workload
+from dovetail.model.workloads.workload import Workload, WorkloadKind
 from dovetail.responses.nodes import RunOrder
 
 
@@ -20,6 +20,7 @@ def assignment_of(order: RunOrder, node: str) -> Assignment:
     spec = Workload.model_validate(
         {
             "name": order["name"],
+            "kind": WorkloadKind.JOB if order["run"].get("image") is None else WorkloadKind.CONTAINER,
             "namespace": order["namespace"],
             "replicas": order["replicas"],
             "run": order["run"],

@@ -1,15 +1,34 @@
 """Settings of an agent: its file, its options and its environment say the same."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from dovetail.agent.probing.probing import ProbeSettings
+from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.model.text.quantity import Duration
 from dovetail.model.text.reading import read_one
-from dovetail.model.text.strict import Strict
+from dovetail.model.text.strict import AtField, Strict
+
+DOCKER_URL = "unix:///var/run/docker.sock"
+_OF_ENGINES = ("url", "tls")
+
+
+def _one_engine(given: object) -> object:
+    """`{url: …}` is one host, whose name is that of the node."""
+    if not isinstance(given, Mapping) or "hosts" in given:
+        return given
+    engine = {"name": "here", "url": DOCKER_URL, **{name: given[name] for name in _OF_ENGINES if name in given}}
+    return {"hosts": [engine], **{name: value for name, value in given.items() if name not in _OF_ENGINES}}
+
+
+def _check_one_engine(given: DockerSettings | None) -> DockerSettings | None:
+    if given is not None and len(given.hosts) != 1:
+        raise AtField(("hosts",), "an agent has the engine of its own machine; write docker: {url: unix:///…}")
+    return given
 
 
 class AgentSettings(Strict):
@@ -17,8 +36,13 @@ class AgentSettings(Strict):
     """Where it keeps its identity, its orders and the folders of tasks."""
     local: LocalSettings = LocalSettings()
     """How commands run here: the settings of the local backend. `node` is the name of the node."""
+    docker: Annotated[DockerSettings | None, BeforeValidator(_one_engine), AfterValidator(_check_one_engine)] = None
+    """The Docker engine of this machine, which runs containers: `{}` for the usual one, `{url: …}` for another, with
+    the settings of the Docker backend except `hosts`. Without it the node takes no containers."""
     heartbeat: Annotated[Duration, Field(ge=0.5, le=600)] = 10.0
     """How often it reports its use. What becomes of tasks is reported at once."""
+    look_again: Annotated[Duration, Field(ge=0.5, le=86400)] = 300.0
+    """How often it looks again what the machine has, and reports what has changed."""
     longest_pause: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
     """How long it waits at most before it tries again to reach the control plane. Pauses grow up to this."""
     probes: ProbeSettings = ProbeSettings()

@@ -13,14 +13,18 @@ from dovetail.api import (
     names,
     network,
     queues,
+    rebalancing,
+    services,
     task_output,
     tokens,
+    traffic,
     usage,
     workload_changes,
     workloads,
 )
 from dovetail.api.nodes import nodes, probes
-from dovetail.api.policies import policies, services
+from dovetail.api.nodes.fast_reports import FastReports
+from dovetail.api.policies import policies, service_affinity
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.body import BodiesInFlight
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
@@ -38,6 +42,7 @@ PREFIX = "/api/v1"
 MODULES = (
     workloads,
     workload_changes,
+    services,
     task_output,
     usage,
     names,
@@ -48,9 +53,11 @@ MODULES = (
     backends,
     network,
     measured_network,
+    traffic,
+    rebalancing,
     queues,
     policies,
-    services,
+    service_affinity,
     system,
 )
 
@@ -91,6 +98,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(system.root)
     app.include_router(pages.router)
     app.add_middleware(EncodedSlashes)
+    app.add_middleware(FastReports, plane=plane, routes=app)
     app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=Guard(plane.access).caller)
     problems.install(app)
     describe(app, PREFIX)

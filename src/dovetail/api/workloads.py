@@ -18,6 +18,7 @@ from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
 from dovetail.api.questions.planning import plans
 from dovetail.api.system.event_pages import history_page
+from dovetail.api.task_use import with_use
 from dovetail.api.usage import run_time
 from dovetail.control.errors import Conflict
 from dovetail.control.loop.idempotency import IdempotencyKey
@@ -183,7 +184,7 @@ async def tasks(
     first = found.workloads[0]
     if found.replica is not None:
         rows = await plane.read(plane.store.tasks, first["id"], 1, found.replica)
-        return Json({"items": cast("list[TaskRow]", rows), "total": len(rows)})
+        return Json({"items": cast("list[TaskRow]", with_use(plane, rows)), "total": len(rows)})
     if state is None and order == "replica":
         rows = []
         for row in found.workloads:
@@ -191,10 +192,10 @@ async def tasks(
                 rows += await plane.read(plane.store.tasks, row["id"], limit - len(rows), offset)
             offset = max(0, offset - row["replicas"])
         total = sum(row["replicas"] for row in found.workloads)
-        return Json({"items": cast("list[TaskRow]", rows), "total": total})
+        return Json({"items": cast("list[TaskRow]", with_use(plane, rows)), "total": total})
     row, _ = await plane.names.one(ref, namespace)
     ordered = await plane.read(plane.store.unusual_tasks, row["id"], limit, offset, state)
-    return Json({"items": cast("list[TaskRow]", ordered.items), "total": ordered.total})
+    return Json({"items": cast("list[TaskRow]", with_use(plane, ordered.items)), "total": ordered.total})
 
 
 @router.get("/{ref}/attempts")
@@ -273,11 +274,14 @@ async def cancel(
     """Cancel it: pending tasks are dropped, running tasks are stopped. Asking again changes nothing, but with `force`
     tasks are killed, without the grace period of the workload.
 
-    The name of a group stands for all its workloads.
+    The name of a group stands for all its workloads; that of a service removes the service.
     """
     plane = plane_of(request)
     found = await plane.names.find(ref, namespace)
     first = found.workloads[0]
+    if found.service is not None:
+        await plane.services.remove(found.service, first["namespace"])
+        return AcceptedJson({"id": first["id"], "namespace": first["namespace"], "name": found.service})
     if found.replica is not None:
         raise HttpProblem(409, f"one task cannot be cancelled alone; cancel the whole workload: {typed(first)}")
     unfinished = [row["id"] for row in found.workloads if row["finished_at"] is None]

@@ -20,6 +20,7 @@ from dovetail.model.event import Event
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
+from dovetail.model.task_use import TaskUse
 from dovetail.model.workloads.array_indices import parse_array
 from dovetail.model.workloads.workload import Workload
 
@@ -221,6 +222,22 @@ class IndexedLogs(TimedLogs, Protocol):
 
     async def log_tail(self, key: str, lines: int) -> int:
         """The byte offset at which the last lines begin. Raises KeyError for a key without logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTask:
+    """What an attempt uses, and its processes as its machine numbers them, if they are known."""
+
+    use: TaskUse
+    pids: frozenset[int] = frozenset()
+
+
+@runtime_checkable
+class MeasuringBackend(Protocol):
+    """The additional interface of a backend that can measure what its attempts use."""
+
+    async def measure(self) -> Mapping[str, MeasuredTask]:
+        """By key, for the attempts that run. Rates are those since the last call."""
 
 
 @runtime_checkable

@@ -31,6 +31,7 @@ _WORK, _ASK, _RULES, _NODES, _SUBSYSTEMS, _PROGRAM = _SECTIONS
 
 COMMANDS: dict[str, CommandEntry] = {
     "submit": CommandEntry(_WORK, "workloads.submit", "Submit workloads from files, a command or a script."),
+    "apply": CommandEntry(_WORK, "services.apply", "Make the services of files, or change them."),
     "run": CommandEntry(_WORK, "workloads.run", "Submit a command, show its output, end with its exit code."),
     "get": CommandEntry(_WORK, "workloads.get:get", "List workloads, or show one."),
     "describe": CommandEntry(_WORK, "workloads.describe", "Everything about one workload, from timeline to history."),
@@ -42,6 +43,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "exec": CommandEntry(_WORK, "workloads.exec", "Run a command next to a running task."),
     "diff": CommandEntry(_WORK, "workloads.diff", "What a submit of files would change."),
     "retry": CommandEntry(_WORK, "workloads.retry", "Run the failed tasks of workloads again."),
+    "services": CommandEntry(_WORK, "services.services:services", "Work that stays up: list services, or show one."),
+    "scale": CommandEntry(_WORK, "services.services:scale", "Have more or fewer replicas of a service."),
+    "rollout": CommandEntry(_WORK, "services.rollout", "Follow the update of a service, undo it, see its revisions."),
     "queue": CommandEntry(_WORK, "queues.queues:queue", "Pending workloads in order, and why they wait."),
     "queues": CommandEntry(_WORK, "queues.queues:queues", "The tree of queues: use, limits, loans, fairness."),
     "top": CommandEntry(_WORK, "workloads.top", "The whole cluster, live."),
@@ -59,8 +63,10 @@ COMMANDS: dict[str, CommandEntry] = {
     "uncordon": CommandEntry(_NODES, "nodes.availability:uncordon", "Let nodes take work again."),
     "drain": CommandEntry(_NODES, "nodes.availability:drain", "Cordon nodes and move their work elsewhere."),
     "fail": CommandEntry(_NODES, "nodes.availability:fail", "Report that a node or a whole domain has failed."),
+    "rebalance": CommandEntry(_NODES, "nodes.rebalance", "How evenly nodes are used, and which moves pay."),
     "topology": CommandEntry(_NODES, "network.topology", "The network: levels, domains, what is free in each."),
     "distance": CommandEntry(_NODES, "network.distance", "How far nodes are from each other, and set that by hand."),
+    "traffic": CommandEntry(_NODES, "network.traffic", "Which workloads exchange how much, and what to declare."),
     "backend": CommandEntry(_NODES, "backends", "The systems that run work: list, add and remove them."),
     "token": CommandEntry(_NODES, "tokens", "Who may speak to the server: admin token, nodes that join."),
     "reserve": CommandEntry(_NODES, "queues.reserve", "Reserve capacity, now or later."),

@@ -18,6 +18,8 @@ from dovetail.client.output import OutputCalls
 from dovetail.client.policies import PolicyCalls
 from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
+from dovetail.client.rebalancing import RebalancingCalls
+from dovetail.client.services import ServiceCalls
 from dovetail.client.system import SystemCalls
 from dovetail.client.tokens import TokenCalls
 from dovetail.client.transport import Transport
@@ -30,6 +32,7 @@ TIMEOUT_S = 30.0
 class Client(
     WaitCalls,
     WorkloadChangeCalls,
+    ServiceCalls,
     NameCalls,
     OutputCalls,
     EventCalls,
@@ -37,6 +40,7 @@ class Client(
     NodeCalls,
     QueueCalls,
     NetworkCalls,
+    RebalancingCalls,
     PolicyCalls,
     BackendCalls,
     TokenCalls,

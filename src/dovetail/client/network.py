@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SetDistances,
         TopologyAnswer,
     )
+    from dovetail.responses.traffic import TrafficRow
 
 
 class NetworkCalls:
@@ -82,3 +83,7 @@ class NetworkCalls:
         """Clear the distance between two nodes, or all that were set. Returns how many were cleared."""
         params = {"from": start, "to": end}
         return cast("ClearedDistances", self._http.json("DELETE", f"{API}/distances", params=params))["cleared"]
+
+    def traffic(self, *, limit: int = 100) -> list[TrafficRow]:
+        """Between workloads and services, as declared and as counted, busiest first."""
+        return cast("list[TrafficRow]", self._http.items(f"{API}/traffic", {"limit": limit}))

@@ -95,7 +95,7 @@ class PolicyCalls:
 
     def service_affinities(self) -> list[ServiceAffinityRow]:
         """Affinity and anti-affinity of every service that has any."""
-        return cast("list[ServiceAffinityRow]", self._http.items(f"{API}/services"))
+        return cast("list[ServiceAffinityRow]", self._http.items(f"{API}/affinity"))
 
     def set_service_affinity(
         self, service: str, nodes: Sequence[str], *, required: bool = False, namespace: str | None = None, by: str = ""

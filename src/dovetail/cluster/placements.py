@@ -103,7 +103,8 @@ class PlacementTable:
         self.by_service: dict[Key, dict[int, int]] = {}
         self.by_rank = [0] * RANKS  # tasks of each priority
         self.directory: dict[Key, tuple[int, int]] = {}  # live workloads: id and number of replicas
-        self.has_pods = False  # several pods are one workload: they are found by identity, not in the directory
+        # Several pods, and several replicas of a service, are one workload to others: their identity names it.
+        self.named_by_identity = False
         self.selector_counts = SelectorCounts()
         self.declared_traffic = DeclaredTraffic()
         self.flows = GangFlows()
@@ -156,12 +157,12 @@ class PlacementTable:
         """The row of every placed task of a live workload, one entry a task."""
         found = self.directory.get((namespace, name))
         if found is None:
-            return self._rows_of_pods(namespace, name) if self.has_pods else []
+            return self._rows_by_identity(namespace, name) if self.named_by_identity else []
         workload, replicas = found
         placed = (self.by_task.get(TaskId(workload, replica)) for replica in range(replicas))
         return [placement.row for placement in placed if placement is not None]
 
-    def _rows_of_pods(self, namespace: str, name: str) -> list[int]:
+    def _rows_by_identity(self, namespace: str, name: str) -> list[int]:
         counts = self.selector_count(Selector((namespace,), workload=name)).counts
         rows = np.flatnonzero(counts)
         return np.repeat(rows, counts[rows].astype(np.intp)).tolist()

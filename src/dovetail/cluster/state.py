@@ -24,6 +24,7 @@ from dovetail.cluster.network.link_paths import F4
 from dovetail.cluster.network.topology import NetworkTopology
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable, UsageTrend
+from dovetail.model.inventory import Inventory
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord, Outcomes
@@ -74,6 +75,7 @@ class Cluster:
         self.backend_names: list[str] = []
         self.backend_available: list[bool] = []
         self.addresses: dict[str, str] = {}  # where services on a node are reached, if that is known
+        self.inventories: dict[str, Inventory] = {}  # what agents found in their machines
         self.offline_reasons: dict[str, str] = {}
         self.cordon_reasons: dict[str, str] = {}
         self.quarantines: dict[str, str] = {}  # why nothing new goes there for a while
@@ -115,6 +117,10 @@ class Cluster:
         self.online[row] = True
         self.offline_reasons.pop(node.name, None)
         _note(self.addresses, node.name, node.address or "")
+        if node.inventory is None:
+            self.inventories.pop(node.name, None)
+        else:
+            self.inventories[node.name] = node.inventory
         self.present[row] = True
         self._runs.clear()
         self.generation += 1
@@ -141,6 +147,7 @@ class Cluster:
         self._runs.clear()
         for notes in (self.addresses, self.offline_reasons, self.cordon_reasons, self.quarantines):
             notes.pop(name, None)
+        self.inventories.pop(name, None)
         self.drained.discard(name)
         heappush(self._vacant, row)
         self.generation += 1
@@ -251,6 +258,7 @@ class Cluster:
             name=name,
             backend=self.backend_names[self.backends[row]],
             address=self.addresses.get(name),
+            inventory=self.inventories.get(name),
             capacity=capacity_of(amounts),
             labels=self.topology.own_labels(name, self.labels.row(row)),
             taints=list(self.taints.row(row)),

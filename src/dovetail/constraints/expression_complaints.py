@@ -12,13 +12,13 @@ from dovetail.constraints.programs.structure import text_of
 from dovetail.model.policy import Policy
 from dovetail.model.text.complaint import Complaint, field_name
 from dovetail.model.workloads.constraint import Expression
-from dovetail.model.workloads.workload import Workload
+from dovetail.model.workloads.workload import TaskTemplate
 
 #: Field path, expression, and the compiler for it.
 Compiled = tuple[tuple[str | int, ...], Expression, Callable[[str], object]]
 
 
-def expression_complaints(spec: Workload, source: str) -> list[Complaint]:
+def expression_complaints(spec: TaskTemplate, source: str) -> list[Complaint]:
     """Complaints about invalid expressions of a workload."""
     expressions: list[Compiled] = [
         (("constraints", index, constraint.kind.value), constraint.expression, compile_node)

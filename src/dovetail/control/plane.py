@@ -23,6 +23,7 @@ from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import InboxEvents, PendingSubmission, PreparedWorkload
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_access import DefinitionCache, node_of_attempt, on_store_thread
+from dovetail.control.service_controller.desk import ServiceDesk
 from dovetail.control.services.access import AccessService
 from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
@@ -36,12 +37,15 @@ from dovetail.control.services.retention import RetentionService
 from dovetail.control.services.service_affinity import ServiceAffinityService
 from dovetail.control.services.task_commands import TaskCommands
 from dovetail.control.services.task_output import TaskOutput
+from dovetail.control.services.task_use import TaskUseService
+from dovetail.control.services.traffic import TrafficService
 from dovetail.control.services.workload_changes import WorkloadChanges
 from dovetail.control.services.workload_names import WorkloadNames
 from dovetail.control.settings import REGISTERED, Settings, read_topology_file
 from dovetail.control.subsystems.contract import ControlAccess, DurableStep
 from dovetail.control.subsystems.host import SubsystemHost
 from dovetail.control.subsystems.network.probe_board import ProbeBoard
+from dovetail.control.subsystems.work_access import WorkOfSubsystems
 from dovetail.control.telemetry.logs import DecisionLog
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Ended, names_outside
@@ -78,7 +82,6 @@ class ControlPlane:
         self.history = HistoryFeed(self.store, self._running)
         given = settings.access.token_file
         self.access = AccessService(self.store, AdminToken(settings.token_file, is_given=given is not None))
-        self.names = WorkloadNames(self.store, self.questions)
         self.policies = PolicyService(self.questions.policies, self.store, self._apply)
         self.affinity = ServiceAffinityService(self.policies)
         self.changes = WorkloadChanges(self.store, self.questions.workloads, self._apply)
@@ -94,10 +97,16 @@ class ControlPlane:
         heard = self._announcements.heard
         self._backends = Backends(settings, questions, self._specs, self._put_item, heard, metrics, node_of)
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
+        self.services = ServiceDesk(self.subsystems.shared("services"), self.check)
+        self.names = WorkloadNames(self.store, self.questions, self.services.live_ids)
+        self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
+        self.task_use = TaskUseService(self._backends, self.traffic.take)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
-        self.nodes = NodeService(questions.nodes, registered, silence_s, self._apply, self._put_events)
+        self.nodes = NodeService(
+            questions.nodes, registered, silence_s, self._apply, self._put_events, self.traffic.take
+        )
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
@@ -138,10 +147,14 @@ class ControlPlane:
             self._put_events([TopologySet(described)])
         await self._start_backends(snapshot)
         running = asyncio.get_running_loop()
-        self.subsystems.start(ControlAccess(running, self.questions, self._put_events, self._backends.probe))
+        work = WorkOfSubsystems(
+            self.submit, self.cancel, self.check, self._specs.many, self.commands, self.task_use.cores
+        )
+        access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work, self.ask)
+        self.subsystems.start(access)
         self.started_at = time.time()
-        running_parts = (self._loop.run(), self._watch(), _warm_up(), self._retention.run(newest_record))
-        self._tasks = [asyncio.ensure_future(part) for part in running_parts]
+        lasting = (self._loop.run(), self._watch(), self._retention.run(newest_record), self.task_use.run())
+        self._tasks = [asyncio.ensure_future(part) for part in (*lasting, _warm_up())]
         await self._apply([])  # the engine takes in what the backends announced before anyone asks
         log.info("started", nodes=len(self.questions.nodes), workloads=len(self.questions.workloads))
 

@@ -76,6 +76,7 @@ _HANDLERS: dict[type, Handler] = {
     events.TaskFinished: tasks.finished,
     events.TaskMoved: moving.task_moved,
     events.MoveAsked: moving.move_asked,
+    events.TaskRestartAsked: tasks.restart_asked,
     events.BindFailed: tasks.bind_failed,
     events.ReservationMade: reservations.made,
     events.ReservationReleased: reservations.released,

@@ -8,6 +8,7 @@ again, not the engine.
 import json
 from dataclasses import replace
 from heapq import heapify, heappush
+from typing import Any
 
 from dovetail.cluster.placements import Placement
 from dovetail.engine.events.workloads import set_timers
@@ -122,6 +123,7 @@ def _restore_work(
         since, lost = notes["recovery"]["since"], notes["recovery"]["lost"]
         work.recovery = Recovery(since, {int(replica): node for replica, node in lost.items()})
         state.recoveries.broken_gangs[work.id] = None
+    _recall_nominations(work, notes)
     work.delayed = {int(replica): at for replica, at in notes.get("delayed", {}).items()}
     for replica, at in work.delayed.items():
         state.timers.set(TimerKind.RETRY, TaskId(work.id, replica), at)
@@ -135,6 +137,14 @@ def _restore_work(
     used_up_s = 0.0 if promotion is None else promotions * promotion.after
     set_timers(state, work, restored.submitted_at + used_up_s)
     state.admit(work)
+
+
+def _recall_nominations(work: Work, notes: dict[str, Any]) -> None:
+    """Those of tasks that were never placed: the others have used theirs."""
+    if "application" in notes:
+        nominations, work.application = notes["application"]
+        new = {replica for replica in work.waiting if replica not in work.tasks}
+        work.nominations = {int(replica): node for replica, node in nominations.items() if int(replica) in new}
 
 
 def retry_asked(state: EngineState, event: RetryAsked, now: float) -> list[Command]:

@@ -190,6 +190,15 @@ class TaskMoved(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TaskRestartAsked(Event):
+    """A running attempt is to be stopped and its task started again: it fails its health check."""
+
+    task: TaskId
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class MoveAsked(Event):
     """Somebody wants a running task to continue on another node. Ignored where that node may not take it now."""
 

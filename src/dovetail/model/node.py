@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from dovetail.model.device import MAX_DEVICES, Gpus
+from dovetail.model.inventory import Inventory
 from dovetail.model.resources import Capacity
 from dovetail.model.text.strict import AtField, Host, Name, NodeName, Strict, shared
 from dovetail.model.workloads.selection import NodeLabels, Taint
@@ -29,7 +30,8 @@ class Node(Strict):
     """A node's definition. Cordon, health and usage are state, not definition.
 
     `gpus` lists its GPUs, one group for each sort; `capacity.gpu` is then their number and may be left out.
-    `address`: where its services are reached.
+    `address`: where its services are reached. `inventory`: what its agent found in the machine; placement does not read
+    it.
     """
 
     name: NodeName
@@ -40,6 +42,7 @@ class Node(Strict):
     taints: Annotated[list[Taint], Field(max_length=100)] = shared([])
     kinds: list[WorkloadKind] = shared(list(WorkloadKind))
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = shared([])
+    inventory: Inventory | None = None
 
     @model_validator(mode="after")
     def _check_gpus(self) -> Self:

@@ -68,11 +68,66 @@ class NodeQuarantine(TypedDict):
     lift: str
 
 
+class NodeInterface(TypedDict):
+    """A network interface. `speed_mbps` None: unknown, as for virtual ones."""
+
+    name: str
+    mac: str
+    up: bool
+    speed_mbps: int | None
+    addresses: list[str]
+
+
+class NodeSwitch(TypedDict):
+    """The port of a switch that an interface is plugged into, as LLDP says."""
+
+    interface: str
+    switch: str
+    port: str
+
+
+class NodeGpuInstance(TypedDict):
+    """A MIG instance. `memory`: bytes."""
+
+    profile: str
+    uuid: str
+    memory: int
+
+
+class NodeGpuHardware(TypedDict):
+    """A GPU as its driver describes it. `links`: how many NVLinks lead to another GPU (its PCI address) or to `switch`.
+    `mig`: on or off; None: it has no such mode."""
+
+    model: str
+    uuid: str
+    address: str
+    memory: int
+    island: int
+    links: dict[str, int]
+    mig: str | None
+    instances: list[NodeGpuInstance]
+
+
+class NodeInventory(TypedDict):
+    """What the agent found in the machine. `mps`: the daemon runs that lets processes share a GPU; None: no GPU."""
+
+    kernel: str
+    virtualisation: str
+    driver: str | None
+    cuda: str | None
+    mps: bool | None
+    interfaces: list[NodeInterface]
+    switches: list[NodeSwitch]
+    gpus: list[NodeGpuHardware]
+
+
 class NodeDetail(NodeRow):
-    """`definition`: the body that registers the node. `quarantine` is None where it is in none."""
+    """`definition`: the body that registers the node, but for its inventory, which agents report. `quarantine` is None
+    where it is in none."""
 
     definition: dict[str, Any]
     gpus: list[NodeGpu]
+    inventory: NodeInventory | None
     quarantine: NodeQuarantine | None
 
 
@@ -88,12 +143,15 @@ class NodeTask(TaskRow):
 
 
 class ReportedTask(TypedDict):
-    """What an agent reports about one attempt. `state`: running or finished."""
+    """What an agent reports about one attempt. `state`: running or finished. `use`: those fields of
+    `MeasuredTaskUse` that were measured. `flows`: on which ports it listens, and what it exchanged with whom."""
 
     key: str
     state: str
     exit_code: NotRequired[int | None]
     reason: NotRequired[str]
+    use: NotRequired[dict[str, float]]
+    flows: NotRequired[dict[str, Any]]
 
 
 class RunOrder(TypedDict):

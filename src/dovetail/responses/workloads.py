@@ -1,6 +1,6 @@
 """Answers about workloads, their tasks and the output of tasks."""
 
-from typing import Any
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -70,7 +70,28 @@ class WorkloadPage(TypedDict):
     cursor: str | None
 
 
+class MeasuredTaskUse(TypedDict):
+    """What a running task was measured to use, at `measured_at`; None: not measured there. Pressures: the share of ten
+    seconds in which some process of it waited for CPU, memory or disk. Disk and network count since its start. `gpus`:
+    how many GPUs it keeps busy."""
+
+    cpu_cores: float | None
+    memory_bytes: int | None
+    cpu_pressure: float | None
+    memory_pressure: float | None
+    io_pressure: float | None
+    disk_read_bytes: int | None
+    disk_written_bytes: int | None
+    network_received_bytes: int | None
+    network_sent_bytes: int | None
+    gpus: float | None
+    gpu_memory_bytes: int | None
+    measured_at: float
+
+
 class TaskRow(TypedDict):
+    """`use`: of a running task whose use was measured."""
+
     workload: int
     replica: int
     state: str
@@ -86,6 +107,7 @@ class TaskRow(TypedDict):
     failures: int
     bind_failures: int
     devices: list[int]  # slots of the GPUs it has on its node
+    use: NotRequired[MeasuredTaskUse]
 
 
 class TaskPage(TypedDict):

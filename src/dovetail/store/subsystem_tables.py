@@ -5,6 +5,7 @@ a time: in one file, a subsystem that hangs in a transaction would stop the sche
 `<name>_version`, so several subsystems could share a database. Errors are StoreErrors, as everywhere in the store.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -25,13 +26,15 @@ class SubsystemTables:
         self._path = path
         self._database = SqliteDatabase(path, Migrations(revisions, f"{name}_version"))
         self._is_open = False
+        self._opening = threading.Lock()
 
     def open(self) -> None:
         """Create or upgrade the tables; nothing if they are open. Raises StoreError."""
-        if not self._is_open:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._database.open()
-            self._is_open = True
+        with self._opening:
+            if not self._is_open:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._database.open()
+                self._is_open = True
 
     def close(self) -> None:
         if self._is_open:

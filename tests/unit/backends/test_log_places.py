@@ -13,8 +13,8 @@ from dovetail.backends.local.supervisor.output_file import OutputFile
 from dovetail.backends.local.supervisor.run_files import OUTPUT, OUTPUT_TIMES
 from dovetail.backends.local.supervisor.watch import record_size
 from dovetail.backends.log_streams import offset_at, read_output, tail_offset
+from dovetail.backends.log_tail import tail_by_reading
 from dovetail.control.services import task_output
-from dovetail.control.services.task_output import tail_by_reading
 
 OUTPUTS = st.text(alphabet="ab\n漢", max_size=60)
 

@@ -70,9 +70,11 @@ ASKED = """
     uncordon node-1
     drain node-2
     fail node node-3
+    rebalance
     topology
     distance
     distance import TABLE
+    traffic
     distance get node-1 node-2
     distance measured
     topology discover

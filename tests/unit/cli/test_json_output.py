@@ -53,8 +53,10 @@ from dovetail.responses.policies import (
 )
 from dovetail.responses.questions import CapacityAnswer, ExplainAnswer, FragmentationReport, Plans, WhyNotAnswer
 from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
+from dovetail.responses.rebalancing import Rebalancing
 from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
+from dovetail.responses.traffic import TrafficRow
 from dovetail.responses.workloads import AcceptedWorkloads, UsagePage, WorkloadDetail, WorkloadPage
 
 #: Each command that has `-o`, as it is called on the server below, and what it prints.
@@ -96,9 +98,11 @@ PRINTED: dict[str, Any] = {
     "affinity avoid cart node-2": ChangedAffinity,
     "nodes list": list[NodeRow],
     "nodes show node-1": NodeWithTasks,
+    "rebalance": Rebalancing,
     "topology list": TopologyWithDomains,
     "topology set {files}/network.yaml": TopologyAnswer,
     "topology show": dict[str, Any],
+    "traffic": list[TrafficRow],
     "distance list": list[NodeDistance],
     "distance get node-1 node-2": DistanceBetween,
     "distance measured": MeasuredPairList,

@@ -1,6 +1,7 @@
 """Routes of nodes: register, inspect, label and taint, cordon and drain; heartbeats of agents; reports of failures.
 
-`backends.registered.protocol` states the rules that an agent must keep.
+`backends.registered.protocol` states the rules that an agent must keep. Most heartbeats are answered by `fast_reports`
+before they come here.
 """
 
 import asyncio
@@ -12,11 +13,13 @@ from fastapi import Query, Request
 from pydantic import Field, model_validator
 
 from dovetail.api.nodes.amounts import node_in_words, quarantine_of, resources_of
+from dovetail.api.nodes.inventory import inventory_in_words
 from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Reason, model_in, plane_of
 from dovetail.api.protocol.guard import check_registers
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
+from dovetail.api.task_use import with_use
 from dovetail.backends.contract import Assignment
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.control.plane import ControlPlane
@@ -25,6 +28,8 @@ from dovetail.engine.pieces import IsSpent, Pieces, in_one
 from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
+from dovetail.model.task_flows import TaskFlows
+from dovetail.model.task_use import TaskUse
 from dovetail.model.text.quantity import Count, MeasuredCores
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.affinity import HOST, Level
@@ -34,6 +39,7 @@ from dovetail.responses.nodes import (
     FailureReport,
     NodeDetail,
     NodeGpu,
+    NodeInventory,
     NodeOrders,
     NodeRow,
     NodeTask,
@@ -70,6 +76,8 @@ class Reported(Strict):
     state: Literal["running", "finished"]
     exit_code: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
     reason: Annotated[str, Field(max_length=1000)] = ""
+    use: TaskUse | None = None
+    flows: TaskFlows | None = None
 
 
 class Heartbeat(Strict):
@@ -127,10 +135,13 @@ def _detail(plane: ControlPlane, name: str) -> NodeDetail:
     plane.nodes.must_exist(name)
     known = plane.questions.nodes
     gpus = [{"slot": gpu.slot, **gpu.device._asdict(), "used": gpu.used} for gpu in known.gpus(name)]
+    definition = known.definition(name)
+    inventory = None if definition.inventory is None else definition.inventory.model_dump(mode="json")
     return {
         **_row(known.use(name)),
-        "definition": known.definition(name).model_dump(mode="json"),
+        "definition": definition.model_dump(mode="json", exclude={"inventory"}),
         "gpus": cast("list[NodeGpu]", gpus),
+        "inventory": cast("NodeInventory | None", inventory),
         "quarantine": quarantine_of(name, known.quarantine(name)),
     }
 
@@ -228,7 +239,8 @@ async def diagnostics(request: Request, name: str) -> PlainText:
     plane = plane_of(request)
     plane.nodes.must_exist(name)
     known = plane.questions.nodes
-    return PlainText(node_in_words(known.use(name), known.gpus(name), quarantine_of(name, known.quarantine(name))))
+    words = node_in_words(known.use(name), known.gpus(name), quarantine_of(name, known.quarantine(name)))
+    return PlainText(words + inventory_in_words(known.definition(name).inventory))
 
 
 @router.get("/nodes/{name}/tasks")
@@ -236,7 +248,8 @@ async def tasks(request: Request, name: str) -> Json[ItemList[NodeTask]]:
     """The tasks that hold capacity there."""
     plane = plane_of(request)
     plane.nodes.must_exist(name)
-    return Json({"items": cast("list[NodeTask]", await plane.read(plane.store.node_tasks, name))})
+    rows = await plane.read(plane.store.node_tasks, name)
+    return Json({"items": cast("list[NodeTask]", with_use(plane, rows))})
 
 
 @router.post("/nodes/{name}/heartbeat", openapi_extra=takes(Heartbeat, required=False))
@@ -244,9 +257,13 @@ async def heartbeat(request: Request, name: str) -> Json[NodeOrders]:
     """The agent of a registered node reports what runs there, and learns what to run and to stop. Both lists of the
     answer are repeated until the node has reported what they ask for."""
     heard = await model_in(request, Heartbeat)
-    reports = [TaskReport(task.key, task.state, task.exit_code, task.reason) for task in heard.tasks]
     used = None if heard.used is None else heard.used.amounts()
-    return Json(orders_of(await plane_of(request).nodes.heartbeat(name, used, reports, answers=heard.answers)))
+    nodes = plane_of(request).nodes
+    return Json(orders_of(await nodes.heartbeat(name, used, reports_in(heard), answers=heard.answers)))
+
+
+def reports_in(heard: Heartbeat) -> list[TaskReport]:
+    return [TaskReport(task.key, task.state, task.exit_code, task.reason, task.use, task.flows) for task in heard.tasks]
 
 
 @router.get("/nodes/{name}/orders")

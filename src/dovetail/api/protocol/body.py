@@ -16,9 +16,10 @@ from pydantic import BaseModel, Field
 
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.readers import ReaderEnded, elsewhere
-from dovetail.api.protocol.reading import JSON, SOURCE, YAML, read_model, read_workloads
+from dovetail.api.protocol.reading import JSON, SOURCE, YAML, read_model, read_services, read_workloads
 from dovetail.control.plane import ControlPlane
 from dovetail.model.policy import Prose
+from dovetail.model.services.service import Service
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.quantity import format_duration, show_bytes
 from dovetail.model.workloads.workload import Workload
@@ -51,6 +52,11 @@ def plane_of(request: Request) -> ControlPlane:
 async def workloads_in(request: Request) -> list[Workload]:
     """One workload, a list of them, or `{"workloads": […]}`."""
     return await _read(request, read_workloads, plane_of(request).settings.limits.max_batch)
+
+
+async def services_in(request: Request) -> list[Service]:
+    """One service, a list of them, or `{"services": […]}`."""
+    return await _read(request, read_services, plane_of(request).settings.limits.max_batch)
 
 
 async def model_in(request: Request, model: type[Model], defaults: dict[str, object] | None = None) -> Model:

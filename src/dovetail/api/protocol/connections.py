@@ -7,6 +7,7 @@ closed. Left to others: the size of bodies (`body`), idle connections between tw
 """
 
 import asyncio
+import resource
 import uuid
 from typing import Any, ClassVar
 
@@ -15,6 +16,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from dovetail.api.protocol.problems import MEDIA_TYPE, REQUEST_ID, HttpProblem, answer_of
 from dovetail.control.settings import RequestLimits
 from dovetail.model.text.quantity import format_duration, show_bytes
+
+FILES = 256  # that the server may need besides connections: the store, logs, the processes of commands
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -119,6 +122,19 @@ class BoundedHttp(HttpToolsProtocol):
             head = "".join(f"{name}: {value}\r\n" for name, value in lines.items()).encode("latin-1")
             self.transport.write(STATUS_LINE[problem.status] + head + b"\r\n" + bytes(answer.body))
         self.transport.close()
+
+
+def within_open_files(bounds: RequestLimits) -> RequestLimits:
+    """The limits as this process can keep them: it may open as many files as its account allows, and some are no
+    connections. A server that runs out of them would neither answer nor write."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = bounds.max_connections + FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return bounds
+    return bounds.model_copy(update={"max_connections": max(1, soft - FILES)})
 
 
 def bounded_http(bounds: RequestLimits) -> type[BoundedHttp]:

@@ -13,6 +13,8 @@ from pydantic import BaseModel
 
 from dovetail.constraints.expression_complaints import expression_complaints, problems_of_policy
 from dovetail.model.policy import Policy
+from dovetail.model.services.reading import services_of
+from dovetail.model.services.service import Service
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.reading import check_documents
@@ -24,19 +26,31 @@ Model = TypeVar("Model", bound=BaseModel)
 
 SOURCE = "request body"
 JSON, YAML = "application/json", "application/yaml"
-_WRAPPER = "workloads"
 MAX_YAML_VALUES = 250_000  # the line of each is known, which takes memory
 
 
 def read_workloads(content: bytes, media_type: str, max_bytes: int, most: int) -> list[Workload]:
     """One workload, a list of them, or `{"workloads": […]}`; at most so many."""
     documents = _documents(content, media_type, max_bytes)
-    items = [item for document in documents for item in _unwrapped(document).items()]
+    items = [item for document in documents for item in _unwrapped(document, "workloads").items()]
     if len(items) > most:
         words = f"holds {len(items)} workloads; the most at once is {most}: split the submission"
         raise Invalid([Complaint(SOURCE, None, "", words)])
     found = workloads_of(items, SOURCE)
     if complaints := [one for spec in found for one in expression_complaints(spec, f"workload {spec.name}")]:
+        raise Invalid(complaints)
+    return found
+
+
+def read_services(content: bytes, media_type: str, max_bytes: int, most: int) -> list[Service]:
+    """One service, a list of them, or `{"services": […]}`; at most so many."""
+    documents = _documents(content, media_type, max_bytes)
+    items = [item for document in documents for item in _unwrapped(document, "services").items()]
+    if len(items) > most:
+        words = f"holds {len(items)} services; the most at once is {most}: split them"
+        raise Invalid([Complaint(SOURCE, None, "", words)])
+    found = services_of(items, SOURCE)
+    if complaints := [one for spec in found for one in expression_complaints(spec, f"service {spec.name}")]:
         raise Invalid(complaints)
     return found
 
@@ -85,8 +99,8 @@ def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _unwrapped(document: Document) -> Document:
+def _unwrapped(document: Document, wrapper: str) -> Document:
     data = document.data
-    if isinstance(data, dict) and list(data) == [_WRAPPER] and isinstance(data[_WRAPPER], list):
-        return Document(data[_WRAPPER], document.source, document.lines, (*document.at, _WRAPPER))
+    if isinstance(data, dict) and list(data) == [wrapper] and isinstance(data[wrapper], list):
+        return Document(data[wrapper], document.source, document.lines, (*document.at, wrapper))
     return document

@@ -31,13 +31,14 @@ NO_IMPASSE = Impasse((), True, "", ())
 
 
 async def plans(plane: ControlPlane, specs: list[Workload], most_tasks: int = USUAL_TASKS) -> list[PlanAnswer]:
-    """Each workload by itself, on the cluster as it is when its turn comes. `most_tasks`: so many of each are tried."""
+    """Each workload by itself, on the cluster as it is when its turn comes; those that start together or exchange
+    traffic together. `most_tasks`: so many of each are tried."""
     if len(specs) > MOST_WORKLOADS:
         words = f"{len(specs)} workloads; a plan takes at most {MOST_WORKLOADS} at once"
         raise Invalid([Complaint("request body", None, "", words)])
     found: list[PlanAnswer] = []
     searches = MOST_DISPLACING
-    together = await _groups(plane, specs, most_tasks)
+    together = await _groups(plane, specs, most_tasks) | await _applications(plane, specs, most_tasks)
     for spec in specs:
         tasks = together.get((spec.namespace, spec.name))
         plan = await plane.ask(partial(_plan, plane, spec, tasks, most_tasks, searches > 0))
@@ -59,6 +60,21 @@ async def _groups(
         planned = await plane.ask(partial(_plan_group, plane, group, most_tasks))
         found |= {(spec.namespace, spec.name): tasks for spec, tasks in zip(group, planned, strict=True)}
     return found
+
+
+async def _applications(
+    plane: ControlPlane, specs: list[Workload], most_tasks: int
+) -> dict[tuple[str, str], list[PlannedTask]]:
+    """The tasks of workloads that exchange traffic with others here."""
+    if len(specs) < 2 or not any(spec.traffic for spec in specs):
+        return {}
+    return await plane.ask(partial(_plan_applications, plane, specs, most_tasks))
+
+
+def _plan_applications(
+    plane: ControlPlane, specs: list[Workload], most_tasks: int, _: IsSpent
+) -> Pieces[dict[tuple[str, str], list[PlannedTask]]]:
+    return plane.questions.plans.plan_applications(specs, most_tasks, time.time())
 
 
 def _plan_group(

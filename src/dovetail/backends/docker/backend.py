@@ -15,6 +15,7 @@ from dovetail.backends.contract import (
     Capabilities,
     CommandInput,
     LogChunk,
+    MeasuredTask,
     Phase,
     Price,
     Refusal,
@@ -37,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class DockerBackend:
-    """Implements `Backend`, `ExecutingBackend` and `AttachingBackend` of `dovetail.backends.contract`."""
+    """Implements `Backend`, `ExecutingBackend`, `AttachingBackend` and `MeasuringBackend` of the contract."""
 
     def __init__(self, name: str, settings: DockerSettings, folder: Path) -> None:
         self.name = name
@@ -100,6 +101,21 @@ class DockerBackend:
         if host is None:
             return Status(Phase.ENDED, record.exit_code, record.reason)
         return await host.status(record)
+
+    async def knows(self, key: str) -> bool:
+        """Whether it was bound or stopped here."""
+        return await self._journal.get(key) is not None
+
+    async def measure(self) -> Mapping[str, MeasuredTask]:
+        """Of the hosts that answer."""
+        found: dict[str, MeasuredTask] = {}
+        online = [host for host in self._hosts.values() if host.online]
+        for part in await asyncio.gather(*(host.measure() for host in online), return_exceptions=True):
+            if isinstance(part, dict):
+                found |= part
+            elif not isinstance(part, DockerUnreachable | DockerApiError):
+                raise part
+        return found
 
     async def bind(self, assignment: Assignment) -> None:
         host = self._hosts.get(assignment.node)

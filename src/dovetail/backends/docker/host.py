@@ -14,10 +14,20 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dovetail.backends.contract import Assignment, CommandInput, LogChunk, Phase, Report, Status, TerminalSize
+from dovetail.backends.contract import (
+    Assignment,
+    CommandInput,
+    LogChunk,
+    MeasuredTask,
+    Phase,
+    Report,
+    Status,
+    TerminalSize,
+)
 from dovetail.backends.docker.attempts import DockerAttempts
 from dovetail.backends.docker.connection import Connection, DockerUnreachable
 from dovetail.backends.docker.container import Identity, container_body
+from dovetail.backends.docker.container_use import ContainerMeter
 from dovetail.backends.docker.deciding import Stage, moment
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images, labels_of_images
@@ -69,6 +79,7 @@ class Host:
         self._adopted = False
         self._outputs = LogStreams()
         self._observer = Observer(self._api)
+        self._meter = ContainerMeter(self._api)
         self.attempts = DockerAttempts(
             identity, self._api, journal, self._images, report, self._body_of, backend.parallel, self._check_connection
         )
@@ -129,6 +140,18 @@ class Host:
         # The stream also ends when the engine stops; only an exited container prints nothing more.
         seen = await self.attempts.seen(record.key)
         return replace(chunk, ended=seen is None or seen.stage is Stage.EXITED)
+
+    async def measure(self) -> dict[str, MeasuredTask]:
+        """By key, for containers that run. Of its processes only the first is known, if it may have GPUs."""
+        found: dict[str, MeasuredTask] = {}
+        listed = await self._api.containers(self._identity.labels, ["running"])
+        named = {str(one["Id"]): key for one in listed if (key := self._identity.key_of(one.get("Labels") or {}))}
+        for container, use in (await self._meter.measure(list(named))).items():
+            pid = None
+            if self._settings.gpus:
+                pid = (((await self._api.inspect(container)) or {}).get("State") or {}).get("Pid")
+            found[named[container]] = MeasuredTask(use, frozenset([pid] if pid else []))
+        return found
 
     async def log_since(self, record: Record, at: float) -> int:
         """Raises KeyError if its container was removed."""

@@ -20,6 +20,7 @@ from dovetail.backends.contract import (
     Capabilities,
     CommandInput,
     LogChunk,
+    MeasuredTask,
     Phase,
     Price,
     Refusal,
@@ -36,6 +37,7 @@ from dovetail.backends.local.machine import measure_capacity, measure_labels, me
 from dovetail.backends.local.order import Surroundings, refuse_what_cannot_run, write_order
 from dovetail.backends.local.run_folder import LocalRunFolder, RunPhase
 from dovetail.backends.local.settings import LocalSettings
+from dovetail.backends.local.task_use import TaskMeter
 from dovetail.backends.local.watcher import Doorbell, RunWatcher
 from dovetail.backends.run_folder import prune, prune_regularly
 from dovetail.model.device import devices_of
@@ -47,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 
 class LocalBackend:
-    """Implements `Backend`, `ExecutingBackend` and `AttachingBackend` of `dovetail.backends.contract`."""
+    """Implements `Backend`, `ExecutingBackend`, `AttachingBackend` and `MeasuringBackend` of the contract."""
 
     capabilities = Capabilities(processes=True, gpus=True, logs=True, observes=True, executes=True, attaches=True)
 
@@ -59,6 +61,7 @@ class LocalBackend:
         self._devices = devices_of(settings.gpus, 0)
         self._around = Surroundings(Enforcement("rlimit"), settings.grace_s, self._devices)
         self._users: TaskUsers | None = None
+        self._meter = TaskMeter()
         self._launcher = Launcher(self._folder)
         self._watcher: RunWatcher | None = None
         self._doorbell: Doorbell | None = None
@@ -144,6 +147,12 @@ class LocalBackend:
         async with contextlib.aclosing(attach_to(run, given)) as blocks:
             async for block in blocks:
                 yield block
+
+    async def measure(self) -> Mapping[str, MeasuredTask]:
+        return await asyncio.to_thread(self._measure, self._watching.runs())
+
+    def _measure(self, runs: list[LocalRunFolder]) -> dict[str, MeasuredTask]:
+        return self._meter.measure(found for run in runs if (found := run.measured()) is not None)
 
     async def log_tail(self, key: str, lines: int) -> int:
         return await asyncio.to_thread(LocalRunFolder.find_tail, self._folder, key, lines)

@@ -29,13 +29,15 @@ _LEAST_QUOTA_US = 1_000  # the kernel's minimum: a hundredth of a core
 @dataclass(frozen=True, slots=True)
 class Enforcement:
     """`memory`, `cpu` and `pids`: the folders in which attempts get cgroups. They are the same in v2, and None for
-    rlimits; `pids` is also None where the kernel does not count processes. `processes`: the most of one attempt."""
+    rlimits; `pids` is also None where the kernel does not count processes. `processes`: the most of one attempt.
+    `accounts`: where v1 counts CPU time."""
 
     kind: str
     memory: Path | None = None
     cpu: Path | None = None
     pids: Path | None = None
     processes: int | None = None
+    accounts: Path | None = None
 
     def orders(self, key: str, limits: Limits) -> Pairs:
         """The lines of an order that limit an attempt."""
@@ -58,6 +60,8 @@ class Enforcement:
             else:
                 found.append(("write", f"{cpu}/cpu.cfs_period_us={_PERIOD_US}"))
                 found.append(("write", f"{cpu}/cpu.cfs_quota_us={quota_us}"))
+        if self.accounts is not None and (accounting := ("cgroup", str(self.accounts / key))) not in found:
+            found.append(accounting)
         if self.pids is not None and self.processes is not None:
             if self.pids != self.memory:
                 found.append(("cgroup", str(self.pids / key)))
@@ -95,7 +99,8 @@ def find_enforcement(
             for folder, file in ((memory, "memory.limit_in_bytes"), (cpu, "cpu.cfs_quota_us")):
                 folder.mkdir(parents=True, exist_ok=True)
                 _try_to_write(folder, file)
-            return Enforcement("cgroup1", memory, cpu, _make_pids(mounts, parent, owner), processes)
+            pids, accounts = _make_pids(mounts, parent, owner), _make_accounts(mounts, parent, owner)
+            return Enforcement("cgroup1", memory, cpu, pids, processes, accounts)
     return Enforcement("rlimit", processes=processes)
 
 
@@ -105,6 +110,15 @@ def _make_pids(mounts: dict[str, Path], parent: str, owner: str) -> Path | None:
         folder = mounts["pids"] / parent / owner
         folder.mkdir(parents=True, exist_ok=True)
         _try_to_write(folder, "pids.max")
+        return folder
+    return None
+
+
+def _make_accounts(mounts: dict[str, Path], parent: str, owner: str) -> Path | None:
+    """Of cgroup v1: the folder that counts CPU time, often the one that limits it."""
+    with contextlib.suppress(OSError, KeyError):
+        folder = mounts["cpuacct"] / parent / owner
+        folder.mkdir(parents=True, exist_ok=True)
         return folder
     return None
 

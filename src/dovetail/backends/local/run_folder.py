@@ -26,6 +26,7 @@ from dovetail.backends.local.supervisor.run_files import (
     read_order,
     read_text,
 )
+from dovetail.backends.local.task_use import MeasuredRun
 from dovetail.backends.run_folder import RunFolder
 
 SUPERVISOR_LOG = "supervisor.log"
@@ -76,6 +77,14 @@ class LocalRunFolder(RunFolder):
         """How it ended; None while it has not."""
         look = self.look()
         return look if look.phase in (RunPhase.FINISHED, RunPhase.LOST) else None
+
+    def measured(self) -> MeasuredRun | None:
+        """What its use is measured by; None while it does not run."""
+        if self.look().phase is not RunPhase.RUNNING:
+            return None
+        assert self._claim is not None
+        cgroups = tuple(map(Path, read_order(str(self.path)).get("cgroup", [])))
+        return MeasuredRun(self.key, cgroups, self._claim.get("pid"))
 
     def was_started(self) -> bool:
         return (self.path / RUNNING).exists()

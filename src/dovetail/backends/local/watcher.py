@@ -50,6 +50,10 @@ class RunWatcher:
         self._due.update(keys)
         self._wake.set()
 
+    def runs(self) -> list[LocalRunFolder]:
+        """Those that have not ended, as far as is known."""
+        return [watched.run for watched in self._watched.values()]
+
     def watches(self, key: str) -> bool:
         return key in self._watched
 

@@ -33,6 +33,7 @@ from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, Ta
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.node import Node
+from dovetail.model.task_use import TaskUse
 
 SETTLE_S = 15.0
 HEARTBEAT_S = 10.0
@@ -48,6 +49,8 @@ class _Order:
     running: bool = False  # the node has reported it
     stop_reason: str | None = None
     killed: bool = False  # it gets no grace
+    use: TaskUse | None = None  # as last measured, at `used_at`
+    used_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -81,10 +84,11 @@ class RegisteredBackend:
         self,
         name: str,
         monotonic_s: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
         node_of: Callable[[str], Awaitable[str | None]] | None = None,
     ) -> None:
         self.name = name
-        self._monotonic_s, self._node_of = monotonic_s, node_of
+        self._monotonic_s, self._now, self._node_of = monotonic_s, now, node_of
         self.calls = AgentCalls(self._ring)
         self._changes: dict[str, _Changes] = {}
         self._agent_seen_at: dict[str, float] = {}  # when an agent was last heard of that answers questions
@@ -155,6 +159,11 @@ class RegisteredBackend:
     async def log_since(self, key: str, at: float) -> int | None:
         found = (await self._ask(key, "log_since", at=at))["offset"]
         return None if found is None else int(found)
+
+    def use_of(self, key: str) -> tuple[TaskUse, float] | None:
+        """What the attempt used when its node last reported, and when that was."""
+        order = self._orders.get(key)
+        return None if order is None or order.use is None else (order.use, order.used_at)
 
     async def _ask(self, key: str, kind: CallKind, **asked: Any) -> dict[str, Any]:
         """Raises KeyError for a node without an agent that can be asked."""
@@ -269,6 +278,8 @@ class RegisteredBackend:
             if not order.running:
                 await self._send(TaskStarted(task, key))
                 order.running = order.sent = True
+            if report.use is not None:
+                order.use, order.used_at = report.use, self._now()
             return True
         exit_code, reason = _outcome(report, order.stop_reason)
         await self._send(TaskFinished(task, key, exit_code, reason))  # first: if this fails, the node reports again

@@ -22,6 +22,8 @@ from typing import Literal
 
 from dovetail.backends.contract import Assignment
 from dovetail.backends.registered.calls import NodeCall
+from dovetail.model.task_flows import TaskFlows
+from dovetail.model.task_use import TaskUse
 
 
 class NotStarted(Exception):
@@ -30,12 +32,15 @@ class NotStarted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """A node's report on one attempt. `exit_code` None with `finished`: it was stopped or lost; `reason` says which."""
+    """A node's report on one attempt. `exit_code` None with `finished`: it was stopped or lost; `reason` says which.
+    `use` and `flows`: measured since the last report, if at all."""
 
     key: str
     state: Literal["running", "finished"]
     exit_code: int | None = None
     reason: str = ""
+    use: TaskUse | None = None
+    flows: TaskFlows | None = None
 
 
 @dataclass(frozen=True, slots=True)

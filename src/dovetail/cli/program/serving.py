@@ -21,7 +21,7 @@ import uvicorn
 from dovetail.access.certificates import own_certificate
 from dovetail.access.known_servers import KnownServer, forget_server, note_server
 from dovetail.api.app import create_app
-from dovetail.api.protocol.connections import bounded_http
+from dovetail.api.protocol.connections import bounded_http, within_open_files
 from dovetail.cli.program.loop import fast_loop
 from dovetail.cli.terminal.failure import Failure
 from dovetail.control.errors import StoreError
@@ -31,6 +31,7 @@ from dovetail.control.telemetry.logs import configure_logs
 
 _FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
 _BACKLOG = 2048
+_KEEP_ALIVE_S = 75  # longer than the usual heartbeat: a new connection costs more than a heartbeat, with TLS many times
 
 log = structlog.get_logger()
 
@@ -68,7 +69,8 @@ async def _serve(
             log_level="warning",
             access_log=False,
             server_header=False,
-            http=bounded_http(settings.limits),
+            http=bounded_http(within_open_files(settings.limits)),
+            timeout_keep_alive=_KEEP_ALIVE_S,
             timeout_graceful_shutdown=_FINISH_WITHIN_S,
             ssl_certfile=None if tls is None else tls[0],
             ssl_keyfile=None if tls is None else tls[1],

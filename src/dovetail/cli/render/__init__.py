@@ -23,17 +23,20 @@ if TYPE_CHECKING:
         policies,
         profiles,
         queues,
+        rebalancing,
         reservations,
+        services,
         simulation,
         tokens,
         topology,
+        traffic,
         usage,
         workloads,
     )
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["measured_network", "tokens"]
+__all__ += ["measured_network", "rebalancing", "services", "tokens", "traffic"]
 
 
 def __getattr__(name: str) -> ModuleType:

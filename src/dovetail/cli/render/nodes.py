@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dovetail.cli.render.parts.bars import gauge
 from dovetail.cli.render.parts.state import state, tally
 from dovetail.cli.render.parts.table import Listing, TableColumn, table
+from dovetail.cli.render.parts.task_use import use_columns
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age
 from dovetail.client.amounts import shown
@@ -94,4 +95,4 @@ def _tasks(rows: Sequence[NodeTask], now: float) -> Listing:
     ]
     if any(row.get("devices") for row in rows):
         columns.append(TableColumn("GPU", lambda row: ranges(row.get("devices", ()))))
-    return table(columns, rows)
+    return table([*columns, *use_columns(rows)], rows)

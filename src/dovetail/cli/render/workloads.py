@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from dovetail.cli.render.parts.names import name_of, plain_name
 from dovetail.cli.render.parts.state import state, tally
 from dovetail.cli.render.parts.table import TableColumn, table
+from dovetail.cli.render.parts.task_use import use_columns
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import age, moment, span, starts_in
 from dovetail.model.text.listing import count, ranges
@@ -72,6 +73,7 @@ def task_list(rows: Sequence[TaskRow], submitted_at: float, now: float, wide: bo
         TableColumn("EXIT", lambda row: row["exit_code"], right=True),
         TableColumn("WAITED", lambda row: span(_placed_at(row, now) - submitted_at), right=True, wide=True),
         TableColumn("RAN", lambda row: ran(row, now), right=True),
+        *use_columns(rows),
         TableColumn("NOTE", note, folds=True),
     ]
     return table(columns, rows, wide)

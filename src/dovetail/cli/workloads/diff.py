@@ -36,24 +36,29 @@ def command(file: Files = [], url: Url = None) -> None:  # noqa: B006 - the pars
 
 def _compare(client: "Client", workload: "Workload") -> bool:
     """Print the difference. Returns whether there is one."""
-    from dovetail.model.workloads.workload import Workload
-
+    there = newest_of(client, workload)
     name = f"{workload.namespace}/{workload.name}"
-    there = _newest(client, workload)
-    wanted = _fields(workload)
-    if there is None:
-        before, title = [], f"{name} (none)"
-    else:
-        known = _fields(Workload.model_validate(there["spec"]))
-        before, title = _lines(_as_comparable(known, wanted)), f"{name} ({there['state']})"
-    lines = list(difflib.unified_diff(before, _lines(wanted), title, f"{name} (file)", n=2))
+    lines = difference(workload, there)
     write("".join(lines))
     if lines and there is not None and there["finished_at"] is None:
         say(f"{name} has not ended; a submit is refused until it has: dovetail cancel {workload.name}")
     return bool(lines)
 
 
-def _newest(client: "Client", workload: "Workload") -> "WorkloadDetail | None":
+def difference(workload: "Workload", there: "WorkloadDetail | None") -> list[str]:
+    """The lines of a diff between a workload of the server and one of a file; none if they are the same."""
+    from dovetail.model.workloads.workload import Workload
+
+    name, wanted = f"{workload.namespace}/{workload.name}", _fields(workload)
+    if there is None:
+        before, title = [], f"{name} (none)"
+    else:
+        known = _fields(Workload.model_validate(there["spec"]))
+        before, title = _lines(_as_comparable(known, wanted)), f"{name} ({there['state']})"
+    return list(difflib.unified_diff(before, _lines(wanted), title, f"{name} (file)", n=2))
+
+
+def newest_of(client: "Client", workload: "Workload") -> "WorkloadDetail | None":
     from dovetail.client import DovetailError
 
     try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from dovetail.cli import render
+from dovetail.cli.services.definitions import Definitions, definitions_in, may_hold_services
 from dovetail.cli.terminal.failure import COMMAND_LINE, ExitCode, Failure
 from dovetail.cli.terminal.files import SUFFIXES, Files
 from dovetail.cli.terminal.named import typed_name
@@ -64,6 +65,11 @@ def command(
     say these things themselves. Your user name and directory go along, unless the workload names others.
     """
     work = work_to_submit(file, run or [], job)
+    if may_hold_services(work.texts):
+        found = definitions_in(work.texts)
+        if found.services:
+            _apply_and_submit(found, dry_run, output, url)
+            return
     with connect(url) as client:
         if dry_run:
             plan_and_show(partial(client.dry_run, **caller()), work, output)
@@ -80,6 +86,17 @@ def command(
     if hint:
         say(hint)
         raise click.exceptions.Exit(ExitCode.FAILED)
+
+
+def _apply_and_submit(found: Definitions, dry_run: bool, output: Format, url: str | None) -> None:
+    """Services among the work are applied, and then the rest is submitted."""
+    with connect(url) as client:
+        if found.workloads:
+            client.dry_run(found.workloads, **caller())  # what cannot be accepted keeps everything from being done
+        done = client.apply(found.services, dry_run=dry_run, by=caller()["user"] or "")
+        accepted = client.submit(found.workloads, **caller()) if found.workloads and not dry_run else []
+    answer = {"accepted": accepted, "services": done}
+    show(answer, output, lambda _: render.services.applied_list(done, "would be" if dry_run else "", [*accepted]))
 
 
 def work_to_submit(files: list[str], run: list[str], job: JobOptions, verb: str = "submit") -> WorkToSubmit:

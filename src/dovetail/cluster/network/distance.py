@@ -22,7 +22,16 @@ LEVELS = tuple(label for _, label in CONVENTIONS)
 
 
 def _steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
-    """Each level, widest first, and how far apart nodes are that share it and no narrower one."""
+    """Each level, widest first, and how far apart nodes are that share it and no narrower one. Kept until nodes or the
+    topology change: scores ask for each of thousands of related tasks."""
+    made_of = (cluster.generation, cluster.topology.version, cluster.width)
+    kept = cluster.topology.kept_steps
+    if kept[0] != made_of:
+        kept = cluster.topology.kept_steps = (made_of, _find_steps(cluster))
+    return kept[1]
+
+
+def _find_steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
     if not cluster.topology.has_speeds:
         columns = [level.column for level in present_levels(cluster)]
         step = FARTHEST / (len(columns) + 1)

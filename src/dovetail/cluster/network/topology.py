@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows, grown
+from dovetail.cluster.labels import LabelColumn
 from dovetail.cluster.network.kept_distances import KeptDistances
 from dovetail.cluster.network.link_graph import Domains, LinkGraph
 from dovetail.cluster.network.link_paths import F4, LinkPaths
@@ -32,6 +33,7 @@ class NetworkTopology:
         self.bandwidth = ReservedBandwidth()
         self.kept_classes: tuple[object, Rows] | None = None  # `levels.class_codes`, and what it was made of
         self.kept_codes: tuple[object, dict[str, Rows]] = ((), {})  # `domains.domain_codes`, likewise
+        self.kept_steps: tuple[object, list[tuple[LabelColumn, float]]] = ((), [])  # `distance._steps`, likewise
         self.kept_uplinks: tuple[object, dict[str, F8]] = ((), {})  # `levels.bandwidth_of`, likewise
         self.kept_distances: KeptDistances | None = None  # `distance.distances_from`, where some are measured
         self._domains: dict[str, Domains] = {}  # by level, where links say

@@ -4,8 +4,9 @@ Guarantees: a change is durable when its method returns; an unknown node is NotF
 announce about their nodes (`backends.announcements`).
 """
 
+import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dovetail.backends.registered.backend import RegisteredBackend
@@ -26,11 +27,13 @@ from dovetail.model.event import (
 )
 from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
+from dovetail.model.task_flows import TaskFlows
 from dovetail.model.text.listing import first_of
 from dovetail.model.text.strict import closest
 from dovetail.model.workloads.affinity import HOST
 from dovetail.model.workloads.selection import Taint
 
+OBSERVED_EVERY_S = 0.2  # how long measured use waits for that of other nodes
 MOST_TO_COMPARE = 10_000  # names that are searched for one that was meant
 
 
@@ -41,12 +44,22 @@ def unknown_nodes(nodes: NodeQuestions, names: list[str]) -> NotFound:
 
 
 class NodeService:
+    """`take_flows`: is told what a node has counted of the traffic of its tasks."""
+
     def __init__(
-        self, nodes: NodeQuestions, registered: RegisteredBackend, heartbeat_timeout_s: float, apply: Apply, put: Put
+        self,
+        nodes: NodeQuestions,
+        registered: RegisteredBackend,
+        heartbeat_timeout_s: float,
+        apply: Apply,
+        put: Put,
+        take_flows: Callable[[Mapping[str, TaskFlows]], None],
     ) -> None:
+        self._take_flows = take_flows
         self._nodes, self._registered = nodes, registered
         self._apply, self._put = apply, put
         self._timeout_s = heartbeat_timeout_s
+        self._observed: dict[str, NodeObserved] = {}  # not told to the loop yet
         self._last_heartbeats: dict[str, float] = {}  # of registered nodes, by the monotonic clock
 
     def must_exist(self, name: str) -> None:
@@ -60,7 +73,9 @@ class NodeService:
         if existing not in (None, REGISTERED):
             raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
         self._last_heartbeats[node.name] = time.monotonic()
-        await self._apply([NodeJoined(node.model_copy(update={"backend": REGISTERED}))])
+        known = None if existing is None else self._nodes.definition(node.name).inventory
+        inventory = known if node.inventory is None else node.inventory  # a person who describes it knows none
+        await self._apply([NodeJoined(node.model_copy(update={"backend": REGISTERED, "inventory": inventory}))])
 
     async def remove(self, name: str, reason: str) -> None:
         self.must_exist(name)
@@ -117,17 +132,26 @@ class NodeService:
         """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
         self._must_be_registered(name)
         self._last_heartbeats[name] = time.monotonic()
-        events: list[Event] = []
         if not self._nodes.is_online(name):
-            events.append(NodeHealthChanged(name, True, ""))
+            self._put([NodeHealthChanged(name, True, "")])
         if used is not None:
-            events.append(NodeObserved(name, used))
-        if events:
-            self._put(events)
+            self._observe(NodeObserved(name, used))
+        if flows := {report.key: report.flows for report in reports if report.flows is not None}:
+            self._take_flows(flows)
         try:
             return await self._registered.heartbeat(name, reports, answers=answers)
         except NotStarted as error:
             raise Unavailable(str(error)) from None
+
+    def _observe(self, seen: NodeObserved) -> None:
+        """Nobody waits for it: many come to the loop in one go."""
+        if not self._observed:
+            asyncio.get_running_loop().call_later(OBSERVED_EVERY_S, self._put_observed)
+        self._observed[seen.name] = seen
+
+    def _put_observed(self) -> None:
+        seen, self._observed = self._observed, {}
+        self._put([one for name, one in seen.items() if name in self._nodes])
 
     async def orders(self, name: str, after: int, wait_s: float) -> HeartbeatReply:
         """What the agent of a registered node has to do, as soon as that has changed."""

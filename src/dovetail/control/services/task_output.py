@@ -7,13 +7,13 @@ Queries count for its health but not for its breaker: a failing query says littl
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
 import structlog
 
 from dovetail.backends.contract import Backend, IndexedLogs, LogChunk, NoOutput, TimedLogs
+from dovetail.backends.log_tail import tail_by_reading
 from dovetail.control.backends.breaker import Circuit
 from dovetail.control.backends.execution import said
 from dovetail.control.backends.member import Member
@@ -27,7 +27,6 @@ from dovetail.store.contract import Store
 log = structlog.get_logger()
 
 T = TypeVar("T")
-READ_BYTES = 1024 * 1024
 
 
 class OutputSource(NamedTuple):
@@ -133,33 +132,3 @@ class TaskOutput:
             raise Unavailable(f"backend {member.name} did not answer: {words}; try again later") from None
         executor.health.succeeded("logs", time.monotonic() - began)
         return found
-
-
-async def tail_by_reading(backend: Backend, key: str, lines: int) -> int:
-    """The same for a backend that cannot find it: everything is read, and as much is kept as holds the last lines."""
-    kept: deque[tuple[int, str]] = deque()  # chunks with their offsets
-    offset = newlines = 0
-    while True:
-        chunk = await backend.logs(key, offset, READ_BYTES)
-        if chunk.text:
-            kept.append((offset, chunk.text))
-            newlines += chunk.text.count("\n")
-        while len(kept) > 1 and newlines - kept[0][1].count("\n") > lines:
-            newlines -= kept.popleft()[1].count("\n")
-        if chunk.ended or chunk.next_offset == offset:
-            return _line_start(kept, lines, chunk.next_offset)
-        offset = chunk.next_offset
-
-
-def _line_start(kept: Iterable[tuple[int, str]], lines: int, end: int) -> int:
-    wanted, last = lines, True
-    for offset, text in reversed(list(kept)):
-        body = text.removesuffix("\n") if last else text  # a newline at the very end begins no further line
-        last = False
-        if body.count("\n") >= wanted:
-            place = len(body)
-            for _ in range(wanted):
-                place = body.rfind("\n", 0, place)
-            return offset + len(text[: place + 1].encode()) if wanted else end
-        wanted -= body.count("\n")
-    return 0

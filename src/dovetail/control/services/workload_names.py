@@ -6,6 +6,7 @@
 | `train`, `team/train` | the newest workload of that name |
 | `train.3`, `team/train.3` | its task 3, unless a workload is called so |
 | `train`, the name of a group | all workloads of the group, in order of rank |
+| `web`, `web.3`, of a service | its replicas; its replica 3 |
 | `train.worker`, `train/worker`, `worker` | the role `worker` of that group; alone, while it has not ended |
 
 Where no namespace is given, a name means the one in `default`, or else the only one there is. Guarantees: every route
@@ -15,7 +16,7 @@ they can be typed. An unknown one is NotFound and names the nearest.
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -38,12 +39,13 @@ Row = dict[str, Any]
 
 
 class NamedWork(NamedTuple):
-    """What was named: the workloads, several only for a group; which task, if one was meant; the name of the group, if
-    it was one."""
+    """What was named: the workloads, several only for a group or a service; which task, if one was meant; the name of
+    the group, or of the service, if it was one."""
 
     workloads: list[Row]
     replica: int | None = None
     group: str | None = None
+    service: str | None = None
 
     @property
     def ids(self) -> list[int]:
@@ -65,9 +67,13 @@ class WorkName(NamedTuple):
         return words if self.namespace is None else f"{words} in namespace {shown(self.namespace)}"
 
 
+#: Finds a service by its name and namespace: its name, and its replicas as (index, workload). None: there is none.
+FindService = Callable[[str, str | None], Awaitable[tuple[str, list[tuple[int, int]]] | None]]
+
+
 class WorkloadNames:
-    def __init__(self, store: Store, questions: Questions) -> None:
-        self._store, self._questions = store, questions
+    def __init__(self, store: Store, questions: Questions, services: FindService) -> None:
+        self._store, self._questions, self._services = store, questions, services
 
     async def one(self, text: str, namespace: str | None = None) -> tuple[Row, int | None]:
         """One workload, and its task if one was named. Raises NotFound; Conflict for several."""
@@ -75,6 +81,9 @@ class WorkloadNames:
         if len(found.workloads) > 1:
             members = first_of([typed(row) for row in found.workloads], most=20)
             many = count(len(found.workloads), "workload")
+            if found.service is not None:
+                one = f"{found.service}.0, or see dovetail services {found.service}"
+                raise Conflict(f"{shown(text)} is a service with {many}; name a replica: {one}")
             raise Conflict(f"{shown(text)} is a group of {many}; name one of them: {members}")
         return found.workloads[0], found.replica
 
@@ -84,6 +93,8 @@ class WorkloadNames:
         if by_id := _ID.fullmatch(text):
             return await self._by_id(by_id)
         asked = _split(text, namespace)
+        if (replicas := await self._by_service(asked)) is not None:
+            return replicas
         candidates = await on_store_thread(self._by_name, asked) or await self._by_group(asked)
         if not candidates:
             candidates = await on_store_thread(self._by_role, asked)
@@ -92,6 +103,28 @@ class WorkloadNames:
         if len(candidates) > 1:
             raise _ambiguous(asked, candidates)
         return _checked(candidates[0])
+
+    async def _by_service(self, asked: WorkName) -> NamedWork | None:
+        """The replicas of a service, or one of them."""
+        if not _is_name(asked.name):
+            return None
+        task = _OF_TASK.fullmatch(asked.name)
+        found = await self._services(asked.name, asked.namespace)
+        if found is not None:
+            service, replicas = found
+            rows = [row for _, id_ in replicas if (row := await on_store_thread(self._store.workload, id_))]
+            if not rows:
+                raise NotFound(f"service {service} has no replicas now; see dovetail services {service}")
+            return NamedWork(rows, group=service, service=service)
+        found = None if task is None else await self._services(task[1], asked.namespace)
+        if task is None or found is None:
+            return None
+        service, replicas = found
+        id_ = dict(replicas).get(int(task[2]))
+        row = None if id_ is None else await on_store_thread(self._store.workload, id_)
+        if row is None:
+            raise NotFound(f"service {service} has no replica {task[2]} now; see dovetail services {service}")
+        return NamedWork([row])
 
     async def beginning(self, prefix: str, limit: int) -> list[str]:
         """Names among the newest that begin so, as they can be typed: without the namespace only where nothing else

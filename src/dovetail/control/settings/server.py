@@ -122,8 +122,9 @@ class RequestLimits(Strict):
     """The most headers of a request; more are refused with 431."""
     max_headers_size: Annotated[Bytes, Field(ge=1024)] = 64 * 2**10
     """The address and the headers of a request, together; larger ones are refused with 431."""
-    max_connections: Annotated[Count, Field(ge=1)] = 1000
-    """The most connections at the same time; more are refused with 503."""
+    max_connections: Annotated[Count, Field(ge=1)] = 12_000
+    """The most connections at the same time; more are refused with 503. An agent keeps two. It is lowered to what the
+    account may open (`ulimit -n`), less 256 for files."""
     header_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 10.0
     """A connection whose request has no complete headers after this time is closed, with 408."""
     body_timeout: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0

@@ -10,14 +10,17 @@ Routes run in the server, not on its thread: they read its tables, or objects th
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
+from dovetail.engine.pieces import IsSpent, Pieces
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import Event
 from dovetail.model.record import Batch
+from dovetail.model.task import TaskId
+from dovetail.model.workloads.workload import Workload
 from dovetail.store.subsystem_tables import SubsystemTables
 
 T = TypeVar("T")
@@ -31,6 +34,29 @@ class DurableStep:
     names: Mapping[int, str]
 
 
+class WorkAccess(Protocol):
+    """What a subsystem can do with workloads, as a user can. All of it is called on the event loop of the control
+    plane, and what it changes is durable when it returns."""
+
+    async def submit(self, specs: list[Workload]) -> list[int]:
+        """The ids of the new workloads: all or none. Raises Invalid and Conflict."""
+
+    async def cancel(self, workloads: list[int], reason: str) -> None:
+        """Raises Conflict where one has ended."""
+
+    async def check(self, specs: list[Workload]) -> None:
+        """Raises Invalid for what `submit` never takes."""
+
+    async def definitions(self, workloads: set[int]) -> dict[int, Workload]:
+        """Of those that the store knows."""
+
+    def cores(self, key: str) -> float | None:
+        """The cores that an attempt uses; None where nobody measures them. May be called on any thread."""
+
+    async def exit_code(self, task: TaskId, command: list[str]) -> int:
+        """Run a command next to a running task. Raises ControlError if that cannot be done."""
+
+
 @dataclass(frozen=True, slots=True)
 class ControlAccess:
     """What subsystems reach of the control plane. `loop` is its event loop; everything else is called there."""
@@ -39,13 +65,15 @@ class ControlAccess:
     questions: Questions
     put: Callable[[list[Event]], None]
     probe_backends: Callable[[], None]
+    work: WorkAccess | None = None
+    ask_in_pieces: Callable[[Callable[[IsSpent], Pieces[Any]]], Awaitable[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SubsystemContext:
-    """Given to a subsystem when it is built. `settings` and `metrics` are what its declaration names; `folder` is its
-    own and may not exist yet; `tables` is None unless it declares migrations; `shared` outlives the subsystem, and is
-    safe to use on any thread."""
+    """Given to a subsystem when it is built. `settings`, `metrics` and `shared` are what its declaration names;
+    `folder` is its own and may not exist yet; `tables` is None unless it declares migrations; `shared` outlives the
+    subsystem, and is safe to use on any thread."""
 
     name: str
     settings: Any
@@ -62,6 +90,23 @@ class SubsystemContext:
     async def ask(self, question: Callable[[Questions], T]) -> T:
         """The answer of a short function of `Questions`, which runs between two turns of the control loop."""
         return await self._there(lambda: question(self.control.questions))
+
+    async def ask_in_pieces(self, question: Callable[[Questions], Pieces[T]]) -> T:
+        """The answer to a long question, which is given a piece at a time between the turns of the control loop."""
+        ask = self.control.ask_in_pieces
+        assert ask is not None, "this control plane answers no long questions"
+
+        async def asked() -> T:
+            answer: T = await ask(lambda _: question(self.control.questions))
+            return answer
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked(), self.control.loop))
+
+    async def with_work(self, call: Callable[[WorkAccess], Coroutine[Any, Any, T]]) -> T:
+        """What a function of `WorkAccess` returns."""
+        work = self.control.work
+        assert work is not None, "this control plane gives no access to workloads"
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(work), self.control.loop))
 
     async def probe_backends(self) -> None:
         """Ask every backend in use something that changes nothing; its answer counts for its health and its breaker."""

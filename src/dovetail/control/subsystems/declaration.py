@@ -26,7 +26,8 @@ class SubsystemDeclaration:
     metrics     refers to a function of a Prometheus registry, called once; its result is `context.metrics`
     migrations  the folder with its Alembic revisions; then `context.tables` is a database of its own
     opens_later the subsystem opens its tables itself, when it first needs them
-    shared      refers to a function, called once; its result is `context.shared`, which routes reach as well
+    shared      refers to a function of its tables (None without migrations), called once; its result is what the
+                subsystem and the rest of the server both use, from several threads: `context.shared`, `host.shared`
     routes      refers to a FastAPI router; its paths begin with /api/v1/subsystems/NAME
     commands    by name, commands of `dovetail`
     always      it runs although no settings name it

@@ -150,10 +150,10 @@ class _Hosted:
         self.registry = CollectorRegistry()
         self.settings = checked_settings(declaration, given)
         self.metrics = load_object(declaration.metrics)(self.registry) if declaration.metrics else None
-        self.shared = load_object(declaration.shared)() if declaration.shared else None
         self.tables: SubsystemTables | None = None
         if declaration.migrations is not None:
             self.tables = SubsystemTables(declaration.name, folder / "tables.db", declaration.migrations)
+        self.shared = load_object(declaration.shared)(self.tables) if declaration.shared else None
         self.runner: SubsystemRunner | None = None
         self._folder = folder
 

@@ -12,6 +12,8 @@ from dovetail.control.subsystems.declaration import SubsystemCommand, SubsystemD
 from dovetail.model.plugin_loading import PluginError, load_object, load_plugin, offered_plugins
 
 GROUP = "dovetail.subsystems"
+_REBALANCING = "dovetail.control.rebalancing"
+_SERVICES = "dovetail.control.service_controller"
 _MODULE = "dovetail.control.subsystems.built_in"
 _NETWORK = "dovetail.control.subsystems.network"
 
@@ -23,6 +25,21 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             f"{_MODULE}:BackendHealth",
             settings=f"{_MODULE}:BackendHealthSettings",
             metrics="dovetail.control.backends.metrics:BackendMetrics",
+            always=True,
+        ),
+        SubsystemDeclaration(
+            "services",
+            f"{_SERVICES}.controller:ServiceController",
+            shared=f"{_SERVICES}.book:ServiceBook",
+            migrations=Path(__file__).parent.parent / "service_controller" / "revisions",
+            always=True,
+        ),
+        SubsystemDeclaration(
+            "rebalancing",
+            f"{_REBALANCING}.rebalancer:Rebalancer",
+            settings=f"{_REBALANCING}.rebalancer:RebalancingSettings",
+            metrics=f"{_REBALANCING}.rebalancer:BalanceMetrics",
+            shared=f"{_REBALANCING}.board:BalanceBoard",
             always=True,
         ),
         SubsystemDeclaration(

@@ -4,15 +4,20 @@ from heapq import heappush
 
 from dovetail.engine.events.nodes import start_toleration_timer
 from dovetail.engine.lifecycle import node_outcomes, quarantine
-from dovetail.engine.lifecycle.task_lifecycle import end_task, fail_workload, requeue, retry_task
+from dovetail.engine.lifecycle.task_lifecycle import end_task, fail_workload, requeue, retry_task, stop_task
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.live_task import LiveTask
+from dovetail.engine.state.live_task import RESTARTING, LiveTask
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command, attempt_key
-from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskStarted, TaskWaiting
+from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskRestartAsked, TaskStarted, TaskWaiting
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.task import WAITS_TO_START, TaskId, TaskState
 from dovetail.queueing.settings import backoff_s
+
+#: A task that ran for so long is not in a crash loop, whatever happened before.
+CALM_RUN_S = 600.0
+CRASHES_OF_A_LOOP = 3
+CRASH_LOOP = "crash_loop"
 
 
 def _current(state: EngineState, task: TaskId, key: str) -> tuple[Work, LiveTask] | None:
@@ -86,6 +91,27 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
     if not found:
         return []
     work, live = found
+    _learn_from_end(state, event, work, live, now)
+    state.release(work, event.task, now)
+    live.exit_code = event.exit_code
+    if work.terms.restart_always:
+        return _start_again(state, event, work, live, now)
+    if event.exit_code == 0:
+        return end_task(state, event.task, TaskState.SUCCEEDED, "succeeded", "exit status 0", now)
+    if event.exit_code is None and live.is_cancelled:
+        return end_task(state, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
+    if event.exit_code is None and live.is_evicted:
+        return retry_task(state, event.task, _EVICTED.get(live.reason, "evicted"), live.message, now)
+    if live.failures < work.terms.retries and not work.cancelled and not work.terminal_reason:
+        live.failures += 1
+        delay_s = backoff_s(state.settings.backoff, live.failures, state.settings.seed, str(event.task))
+        message = f"{event.reason}; retry {live.failures} of {work.terms.retries} in {delay_s:.1f} s"
+        return retry_task(state, event.task, "failed", message, now, delay_s)
+    return end_task(state, event.task, TaskState.FAILED, "failed", event.reason, now)
+
+
+def _learn_from_end(state: EngineState, event: TaskFinished, work: Work, live: LiveTask, now: float) -> None:
+    """What the end of an attempt says about its node, and about how long such work runs."""
     assert live.node is not None
     if event.exit_code is not None:  # None: stopped or lost, which says nothing about outcome and run time
         if event.exit_code == 0 or event.cause is not FailureCause.WORKLOAD:
@@ -99,20 +125,30 @@ def finished(state: EngineState, event: TaskFinished, now: float) -> list[Comman
         node_outcomes.record_lost_task(state, live.node)
     if event.cause is FailureCause.NODE and live.started_at is None:
         quarantine.placement_failed(state, live.node, work, event.reason, event.cause, now)
-    state.release(work, event.task, now)
-    live.exit_code = event.exit_code
-    if event.exit_code == 0:
-        return end_task(state, event.task, TaskState.SUCCEEDED, "succeeded", "exit status 0", now)
-    if event.exit_code is None and live.is_cancelled:
+
+
+def _start_again(state: EngineState, event: TaskFinished, work: Work, live: LiveTask, now: float) -> list[Command]:
+    """A task of work that stays up has ended, however it did. Its pauses grow with each restart, and are short again
+    after a run of `CALM_RUN_S`."""
+    if live.is_cancelled or work.cancelled or work.terminal_reason:
         return end_task(state, event.task, TaskState.CANCELLED, "cancelled", event.reason, now)
-    if event.exit_code is None and live.is_evicted:
+    if live.is_evicted and live.reason != RESTARTING:
         return retry_task(state, event.task, _EVICTED.get(live.reason, "evicted"), live.message, now)
-    if live.failures < work.terms.retries and not work.cancelled and not work.terminal_reason:
-        live.failures += 1
-        delay_s = backoff_s(state.settings.backoff, live.failures, state.settings.seed, str(event.task))
-        message = f"{event.reason}; retry {live.failures} of {work.terms.retries} in {delay_s:.1f} s"
-        return retry_task(state, event.task, "failed", message, now, delay_s)
-    return end_task(state, event.task, TaskState.FAILED, "failed", event.reason, now)
+    began = live.started_at if live.started_at is not None else now
+    live.failures = 1 if now - began >= CALM_RUN_S else live.failures + 1
+    delay_s = backoff_s(state.settings.backoff, live.failures, state.settings.seed, str(event.task))
+    reason = CRASH_LOOP if live.failures >= CRASHES_OF_A_LOOP else "restarted"
+    ended = live.message if live.reason == RESTARTING else event.reason or f"exit status {event.exit_code}"
+    message = f"{ended}; restart {live.failures} in {delay_s:.1f} s"
+    return retry_task(state, event.task, reason, message, now, delay_s)
+
+
+def restart_asked(state: EngineState, event: TaskRestartAsked, now: float) -> list[Command]:  # noqa: ARG001
+    """Ignored for an attempt that has ended or is stopping, and where nothing would start it again."""
+    found = _current(state, event.task, event.key)
+    if not found or not found[0].terms.restart_always or found[1].state is TaskState.STOPPING:
+        return []
+    return stop_task(state, event.task, event.reason, RESTARTING)
 
 
 #: The reason of a task that is pending again, by the reason it was stopped for.

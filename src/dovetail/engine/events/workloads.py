@@ -52,8 +52,6 @@ def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]
 def arrived(state: EngineState, event: WorkArrived, now: float) -> list[Command]:
     """Tasks on unknown nodes are pending, like those without a node."""
     cluster = state.cluster
-    if event.terms.shape.kubernetes is not None:
-        cluster.placements.has_pods = True
     work = Work(
         id=event.workload,
         namespace=event.namespace,

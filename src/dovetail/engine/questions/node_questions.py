@@ -97,6 +97,10 @@ class NodeQuestions:
         """The node with its labels, taints and capacity."""
         return self._cluster.node(name)
 
+    def by_address(self) -> dict[str, str]:
+        """The node that is reached at each address."""
+        return {address: name for name, address in self._cluster.addresses.items()}
+
     def is_online(self, name: str) -> bool:
         return bool(self._cluster.online[self._cluster.rows[name]])
 

@@ -18,6 +18,8 @@ from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.gangs.headroom import Headroom
 from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, without_trace
+from dovetail.engine.planning.application_moves import ApplicationMove, application_moves
+from dovetail.engine.planning.application_plan import plan_applications
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim, nodes_in_turn, plan, would_displace
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
@@ -30,6 +32,7 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.placement.network_cost.communication import Estimate
 
 __all__ = [
+    "ApplicationMove",
     "CoreMember",
     "Displacement",
     "FreeCapacity",
@@ -90,6 +93,19 @@ class PlanQuestions:
         """The same for workloads that start together."""
         question = ("plan_group", *(spec.model_dump_json() for spec in specs), most)
         return self._kept(question, now, lambda: in_one(lambda: plan_group(self._state, specs, most, now)))
+
+    def plan_applications(
+        self, specs: list[Workload], most: int, now: float
+    ) -> Pieces[dict[tuple[str, str], list[PlannedTask]]]:
+        """The same for workloads that exchange traffic, by namespace and name; others are left out."""
+        question = ("plan_applications", *(spec.model_dump_json() for spec in specs), most)
+        return self._kept(question, now, lambda: plan_applications(self._state, specs, most, now))
+
+    def application_moves(self, cost_per_move: float, now: float) -> Pieces[list[ApplicationMove]]:
+        """Moves of running tasks that bring those that exchange traffic nearer to each other and save more than they
+        cost, in an order in which they can be carried out. `cost_per_move`: in Mbps × distance."""
+        question = ("application_moves", cost_per_move)
+        return self._kept(question, now, lambda: application_moves(self._state, cost_per_move, now))
 
     def communication(self, tasks: Sequence[PlannedTask]) -> Estimate | None:
         """How long planned tasks would take to exchange data; None if all are on one node, or if the network is not

@@ -9,6 +9,7 @@ Left to others: sentences for users (`api.questions`), and when long questions r
 from collections.abc import Hashable
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.questions.balance_questions import BalanceQuestions
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
 from dovetail.engine.questions.network_questions import NetworkQuestions
 from dovetail.engine.questions.node_questions import NodeQuestions
@@ -30,6 +31,7 @@ class Questions:
         self.reservations = ReservationQuestions(self._state)
         self.policies = PolicyQuestions(self._state)
         self.network = NetworkQuestions(self._state)
+        self.balance = BalanceQuestions(self._state)
         self.gauges = UsageGauges(self._state)
         self.explanations = ExplanationQuestions(self._state)
         self.pods = PodQuestions(self._state)

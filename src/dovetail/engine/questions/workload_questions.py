@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
+from dovetail.engine.state.work import Work
 from dovetail.model.command import attempt_key
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId, TaskState
+from dovetail.model.workloads.roles import SERVICE_LABEL
 
 
 class HeldTask(NamedTuple):
@@ -34,6 +36,25 @@ class LiveWorkload(NamedTuple):
     name: str
     queue: str  # its path
     submitted_at: float
+
+
+class LiveReplica(NamedTuple):
+    """A live workload of one task that is a replica of a service. `key` names its attempt, empty while it has none;
+    `online`: its node answers."""
+
+    workload: int
+    namespace: str
+    name: str
+    state: TaskState
+    key: str
+    node: str | None
+    started_at: float | None
+    attempt: int
+    crashes: int
+    reason: str
+    message: str
+    ending: bool
+    online: bool
 
 
 class WorkloadQuestions:
@@ -71,9 +92,44 @@ class WorkloadQuestions:
         work = self._state.work.get(workload)
         return None if work is None else work.shape
 
+    def known_as(self, workload: int) -> tuple[str, str] | None:
+        """Its namespace, and the name by which others know it: its own, or that of its service."""
+        work = self._state.work.get(workload)
+        return None if work is None else (work.namespace, work.identity.workload)
+
     def is_waiting(self, workload: int) -> bool:
         work = self._state.work.get(workload)
         return work is not None and bool(work.waiting)
+
+    # --- replicas of services --------------------------------------------------------------------------------
+
+    def service_replicas(self) -> list[int]:
+        """Every live workload that is a replica of a service. Looks at all work there is."""
+        return [work.id for work in self._state.work.values() if _is_replica(work)]
+
+    def replicas(self, workloads: Iterable[int]) -> list[LiveReplica]:
+        """Those of these that are live."""
+        return [self._replica(work) for id_ in workloads if (work := self._state.work.get(id_)) is not None]
+
+    def _replica(self, work: Work) -> LiveReplica:
+        live = work.tasks.get(0) or LiveTask()
+        row = None if live.node is None else self._state.cluster.rows.get(live.node)
+        waits = live.state is TaskState.PENDING and not live.message
+        return LiveReplica(
+            workload=work.id,
+            namespace=work.namespace,
+            name=work.name,
+            state=live.state,
+            key=attempt_key(TaskId(work.id, 0), live.attempt) if live.state.holds_node else "",
+            node=live.node,
+            started_at=live.started_at,
+            attempt=live.attempt,
+            crashes=live.failures,
+            reason=work.reason if waits else live.reason,
+            message=work.message if waits else live.message,
+            ending=work.cancelled or bool(work.terminal_reason),
+            online=row is not None and bool(self._state.cluster.online[row]),
+        )
 
     # --- tasks that hold nodes -------------------------------------------------------------------------------
 
@@ -105,6 +161,10 @@ class WorkloadQuestions:
                 if held is not None and held.key not in waiting:
                     found.setdefault(held.backend, []).append(held)
         return found
+
+
+def _is_replica(work: Work) -> bool:
+    return any(key == SERVICE_LABEL for key, _ in work.terms.labels)
 
 
 def _held(task: TaskId, live: LiveTask) -> HeldTask | None:

@@ -5,6 +5,7 @@ with its reason. Leaves to others: what happens after a refusal (`group_placing`
 (`waking`).
 """
 
+from dovetail.engine.applications.nominating import drop_nominations, nominate_application, nominated_row
 from dovetail.engine.backfill.backfilling import keep_promises, refused, started
 from dovetail.engine.gangs.requests import record_refusal, request_of
 from dovetail.engine.policies.policy_changes import apply_adjustments
@@ -20,6 +21,8 @@ from dovetail.model.command import Command
 from dovetail.model.event import Tick
 from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.task import TaskId
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline.pipeline import WITH_APPLICATION, Choice
 
 
 def schedule(state: EngineState, tick: Tick, now: float) -> list[Command]:
@@ -122,6 +125,7 @@ def _decide(state: EngineState, work: Work, limit: int, now: float, commands: li
             if class_ is not None:
                 wake_next(state, class_)
         return made
+    drop_nominations(state, work)
     if refusal.outcome == Outcome.OVER_QUOTA:
         state.pending.park_over_quota(work)
         started(state, work)
@@ -185,13 +189,15 @@ def _place(
     repeats = len(work.waiting) > 1
     committer = PlacementCommitter(state, work, request, now, commands)
     refusal = None
-    nominated_row = _nominated_row(state, work)
+    expected_row = _expected_row(state, work)
+    if expected_row is None:
+        nominate_application(state, work, now)
     while work.waiting and committer.made < most:
         task = TaskId(work.id, work.waiting[0])
         if pipeline.evaluator.minds_outlook:
             state.learned.mix.refresh()
-        choice = None if nominated_row is None else pipeline.decide_at(request, nominated_row)
-        nominated_row = None
+        choice = _as_expected(state, work, request, expected_row, task.replica)
+        expected_row = None
         if choice is None:
             choice = pipeline.decide(request, task, repeats=repeats)
         if choice.row is None:
@@ -201,7 +207,21 @@ def _place(
     return committer.close(), refusal
 
 
-def _nominated_row(state: EngineState, work: Work) -> int | None:
+def _as_expected(
+    state: EngineState, work: Work, request: Request, expected_row: int | None, replica: int
+) -> Choice | None:
+    """On the node where somebody expects it or that was found with its application, if that may take it."""
+    pipeline = state.pipelines[work.shape.profile]
+    if expected_row is not None:
+        return pipeline.decide_at(request, expected_row)
+    row = nominated_row(state, work, replica)
+    choice = None if row is None else pipeline.decide_at(request, row, WITH_APPLICATION)
+    if choice is not None:
+        choice.explanation = choice.explanation.with_note(work.application)
+    return choice
+
+
+def _expected_row(state: EngineState, work: Work) -> int | None:
     """The node that victims were evicted from for it, or its nominated node."""
     promise = state.promises.of_work.get(work.id)
     if promise is not None and promise.clearing:

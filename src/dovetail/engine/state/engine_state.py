@@ -27,6 +27,7 @@ from dovetail.engine.state.pending_work import PendingWork
 from dovetail.engine.state.policies import Policies
 from dovetail.engine.state.recoveries import Recoveries
 from dovetail.engine.state.requests import RequestCache
+from dovetail.engine.state.talkers import Talkers
 from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import Timers
 from dovetail.engine.state.wake_state import WakeState
@@ -84,6 +85,7 @@ class EngineState:
         # Live work, by id, and where it waits.
         self.work: dict[int, Work] = {}
         self.groups = Groups()
+        self.talkers = Talkers()
         self.budgeted: dict[int, None] = {}  # workloads with a disruption budget
         self.pod_budgets: Sequence[DisruptionBudget] = ()  # disruption budgets of pods, by selector
         self.pending = PendingWork(
@@ -179,9 +181,12 @@ class EngineState:
     def admit(self, work: Work) -> None:
         """From now on the workload is live: known by name, and waiting if any of its tasks is."""
         self.work[work.id] = work
+        self.talkers.admit(work)
         if work.group is None:
             self.groups.admit(work)
-        self.cluster.placements.directory[work.key] = (work.id, work.replicas)
+        placements = self.cluster.placements
+        placements.directory[work.key] = (work.id, work.replicas)
+        placements.named_by_identity |= work.identity.workload != work.name
         if work.terms.max_unavailable:
             self.budgeted[work.id] = None
         if work.ending is not None:
@@ -324,6 +329,7 @@ class EngineState:
 
     def _drop(self, work: Work) -> None:
         del self.work[work.id]
+        self.talkers.forget(work)
         if (group := self.groups.forget(work)) is not None:
             self.changes.notes.update(dict.fromkeys(group.members))
         self.learned.expected_starts.pop(work.id, None)
@@ -343,4 +349,6 @@ def _notes(work: Work, targets: dict[int, str]) -> str:
         found["ending"] = [work.ending.state, work.ending.reason, work.ending.message]
     if targets:
         found["moves"] = targets
+    if work.nominations is not None:
+        found["application"] = [work.nominations, work.application]
     return json.dumps(found)

@@ -8,6 +8,8 @@ from dovetail.model.task import TaskId, TaskState
 
 #: Reasons of STOPPING. A task runs elsewhere after all but CANCELLING; they are persisted, so a restart knows it, too.
 EVICTING, PREEMPTING, MOVING, CANCELLING = "evicting", "preempting", "moving", "cancelling"
+#: It failed its health check: it starts again as after a failure.
+RESTARTING = "restarting"
 
 _recorded = attrgetter(*[field.name for field in fields(TaskRecord) if field.name != "task"])
 

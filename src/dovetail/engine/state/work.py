@@ -21,7 +21,7 @@ from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.model.record import WorkloadRecord
 from dovetail.model.requests.shape import Shape
-from dovetail.model.requests.task_identity import TaskIdentity, identity_of, pod_identity
+from dovetail.model.requests.task_identity import TaskIdentity, identity_of, known_as, pod_identity
 from dovetail.model.requests.terms import Terms
 from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Condition
@@ -80,6 +80,8 @@ class Work:
     preemption_backoff_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
     nominated: str = ""  # the node where somebody expects its next task
+    nominations: dict[int, str] | None = None  # by replica: the node found with its application; None: not searched yet
+    application: str = ""  # in words, what its application gains by that
     terminal_reason: str = ""  # why no task of it may start any more
     ending: Ending | None = None  # its tasks are being ended, some at a time
     group: "Group | None" = None  # the tasks that start together with its own; None: each starts by itself
@@ -94,7 +96,7 @@ class Work:
     def set_shape(self, shape: Shape) -> None:
         """What placement looks at from now on. What waits must not be in its place meanwhile: that follows from it."""
         self.shape = shape
-        known_by = (self.namespace, self.name, shape.service, self.terms.labels)
+        known_by = (self.namespace, known_as(self.name, self.terms.labels), shape.service, self.terms.labels)
         if shape.kubernetes is not None:
             talk = shape.traffic, shape.bandwidth_mbps
             self.identity = pod_identity(self.namespace, self.terms.labels, shape.kubernetes, *talk)
@@ -104,6 +106,11 @@ class Work:
     @property
     def key(self) -> tuple[str, str]:
         return self.namespace, self.name
+
+    @property
+    def known_as(self) -> str:
+        """The name by which affinity, spread and traffic of others know its tasks: its own, or that of its service."""
+        return self.name if self.is_pod else self.identity.workload
 
     @property
     def is_pod(self) -> bool:

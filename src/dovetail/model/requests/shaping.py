@@ -20,6 +20,7 @@ from dovetail.model.requests.asks import (
     gpus_in,
 )
 from dovetail.model.requests.shape import Shape
+from dovetail.model.requests.task_identity import known_as
 from dovetail.model.resources import GPU, ResourceRequest
 from dovetail.model.workloads.affinity import HOST, REGION, Affinity, ConflictSet, Peers, Spread
 from dovetail.model.workloads.arrangement import Arrangement
@@ -151,7 +152,7 @@ def shape_of(
     reason the image counts only `by_image`, where the profile reads it.
     """
     named = bool(spec.affinity or spec.service or wants or spec.traffic)
-    wishes = spec.node_affinity
+    wishes, name = spec.node_affinity, known_as(spec.name, spec.labels.items())
     return Shape(
         amounts=_sorted_items(tuple(spec.resources.amounts().items())),
         kind=WorkloadKind.CONTAINER if spec.run.image and spec.kind is WorkloadKind.JOB else spec.kind,
@@ -171,10 +172,10 @@ def shape_of(
         insisted=tuple([Insisted(w.priority, _term(w)) for w in wishes.preferred if w.priority is not None]),
         wants=wants,
         workload_affinity=(
-            *affinity_rules_of(spec.affinity, spec.conflicts, spec.namespace, spec.name),
+            *affinity_rules_of(spec.affinity, spec.conflicts, spec.namespace, name),
             *kept_together(spec),
         ),
-        spread=spread_of(spec.spread, spec.namespace, spec.name) if spec.spread else (),
+        spread=spread_of(spec.spread, spec.namespace, name) if spec.spread else (),
         traffic=tuple(sorted((one.to, one.mbps) for one in spec.traffic)) if spec.traffic else (),
         gpus=gpus_of(spec.resources),
         layout=None if spec.topology is None else layout_of(spec.topology),

@@ -3,11 +3,12 @@
 All tasks of a workload have the same identity.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dovetail.model.requests.asks import AffinityRule, Relation
 from dovetail.model.requests.pod_ask import PodAsk
-from dovetail.model.workloads.roles import GROUP_LABEL
+from dovetail.model.workloads.roles import GROUP_LABEL, SERVICE_LABEL
 from dovetail.model.workloads.workload import Workload
 
 Labels = tuple[tuple[str, str], ...]
@@ -38,6 +39,11 @@ class TaskIdentity:
         """The tasks it communicates with: those of its group, or of its workload without a group."""
         group = next((value for key, value in self.labels if key == GROUP_LABEL), None)
         return self.namespace, self.workload if group is None else f"{GROUP_LABEL} {group}"
+
+
+def known_as(name: str, labels: Iterable[tuple[str, str]]) -> str:
+    """The name by which affinity, spread and traffic know the tasks of a workload: its own, or that of its service."""
+    return next((value for key, value in labels if key == SERVICE_LABEL), name)
 
 
 def labels_of(spec: Workload) -> tuple[tuple[str, str], ...]:

@@ -30,6 +30,7 @@ class Terms:
     checkpoint_s: float = 0.0
     labels: tuple[tuple[str, str], ...] = ()  # of the workload, for affinity rules of others
     policies: tuple[str, ...] = ()  # named by the workload
+    restart_always: bool = False  # its tasks start again whenever they have ended
     priority: int | None = None  # Kubernetes priority: a higher number is more urgent
 
     @staticmethod

@@ -23,9 +23,11 @@ def workloads_of(documents: list[Document], source: str) -> list[Workload]:
     """The workloads of one submission. A name may be used once in its namespace."""
     if not documents:
         raise Invalid([Complaint(source, None, "", "holds no workload")])
-    if manifests := [found for document in documents if (found := _manifest_complaint(document)) is not None]:
-        raise Invalid(manifests[:MAX_COMPLAINTS])
-    complaints = _duplicates(documents)
+    manifest_complaints(documents)
+    if services := [document for document in documents if _is_service(document)]:
+        words = "is a service; dovetail apply -f FILE makes it and keeps it up (POST /api/v1/services)"
+        raise Invalid([Complaint(one.source, one.line_of(("kind",)), "kind", words) for one in services])
+    complaints = repeated_names(documents)
     try:
         workloads = check_documents(Workload, documents)
     except Invalid as invalid:
@@ -51,6 +53,16 @@ def by_role(spec: Workload) -> list[Workload]:
     return found
 
 
+def _is_service(document: Document) -> bool:
+    return isinstance(document.data, dict) and document.data.get("kind") == "service"
+
+
+def manifest_complaints(documents: list[Document]) -> None:
+    """Raises Invalid if any is an object of Kubernetes."""
+    if manifests := [found for document in documents if (found := _manifest_complaint(document)) is not None]:
+        raise Invalid(manifests[:MAX_COMPLAINTS])
+
+
 def _manifest_complaint(document: Document) -> Complaint | None:
     """A complaint if it is an object of Kubernetes."""
     if not isinstance(document.data, dict) or not {"apiVersion", "kind"} <= document.data.keys():
@@ -63,7 +75,7 @@ def _manifest_complaint(document: Document) -> Complaint | None:
     return Complaint(document.source, document.line_of(("apiVersion",)), field_name(document.at), words)
 
 
-def _duplicates(documents: list[Document]) -> list[Complaint]:
+def repeated_names(documents: list[Document]) -> list[Complaint]:
     """Names are compared as written, so that duplicates are reported together with other errors."""
     found: list[Complaint] = []
     first: dict[tuple[str, str], Document] = {}

@@ -17,6 +17,8 @@ from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration
 
 #: Labels for the group and the role of a task.
 GROUP_LABEL, ROLE_LABEL = "dovetail/group", "dovetail/role"
+#: A label for the service that a task is a replica of. Affinity, spread and traffic know the task by that name.
+SERVICE_LABEL = "dovetail/service"
 MAX_ROLES = 20
 
 

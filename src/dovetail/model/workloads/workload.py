@@ -218,19 +218,14 @@ class RunRole(Role):
     run: Run | None = None
 
 
-class Workload(Strict):
-    """`replicas` identical tasks and everything the scheduler needs to know about them. `array`: an index for each
-    task, such as `1-10`; `%2` after it is short for `concurrency: 2`."""
+class TaskTemplate(Strict):
+    """What a task is, asks for and executes: the fields that workloads and services share."""
 
     name: Name
-    kind: WorkloadKind = WorkloadKind.JOB
     namespace: Name = DEFAULT_NAMESPACE
     user: Name | None = None
     labels: Labels = shared({})
-    service: Name | None = None
     priority: Priority = Priority.MEDIUM
-    replicas: Annotated[Count, Field(ge=1)] = 1
-    array: ArrayText | None = None
     resources: ResourceRequest = shared(ResourceRequest())
     limits: Limits = shared(Limits())
     node_selector: Labels = shared({})
@@ -246,15 +241,69 @@ class Workload(Strict):
     scheduler: Name | None = None
     profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))
     queue: QueuePath | None = None
+    disruption: Disruption = shared(Disruption())
+    run: Run = shared(Run())
+
+    def _roles(self) -> list[RunRole]:
+        return []
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        selections = [self.node_affinity, *[role.node_affinity for role in self._roles() if role.node_affinity]]
+        if (values := sum(one.size for one in selections)) > MAX_ALL_VALUES:
+            words = f"compares with {values} values; at most {MAX_ALL_VALUES} are accepted in one workload"
+            raise AtField(("node_affinity",), f"{words}: give the nodes that are meant one label")
+        for at, constraints in [((), self.constraints), *_by_role(self._roles())]:
+            try:
+                check_expressions([one.expression for one in constraints])
+            except ValueError as error:
+                raise AtField((*at, "constraints"), str(error)) from None
+        return self
+
+    @model_validator(mode="after")
+    def _check_limits_of_tasks(self) -> Self:
+        _check_limits((), self.limits, self.resources)
+        for index, role in enumerate(self._roles()):
+            _check_limits(("roles", index), role.limits or self.limits, role.resources or self.resources)
+        return self
+
+    @model_validator(mode="after")
+    def _check_traffic(self) -> Self:
+        seen: set[str] = set()
+        for index, traffic in enumerate(self.traffic):
+            if traffic.to in seen:
+                raise AtField(("traffic", index, "to"), f"{traffic.to!r} is given twice; add the two up")
+            seen.add(traffic.to)
+        return self
+
+
+class Restart(StrEnum):
+    """When a task that has ended is started again: after `retries` failures at most, or always."""
+
+    ON_FAILURE = "on_failure"
+    ALWAYS = "always"
+
+
+class Workload(TaskTemplate):
+    """`replicas` identical tasks and everything the scheduler needs to know about them. `array`: an index for each
+    task, such as `1-10`; `%2` after it is short for `concurrency: 2`. `restart: always`: a task that has ended starts
+    again, with growing pauses, until the workload is cancelled."""
+
+    kind: WorkloadKind = WorkloadKind.JOB
+    service: Name | None = None
+    replicas: Annotated[Count, Field(ge=1)] = 1
+    array: ArrayText | None = None
     gang: Gang | None = None
     roles: Annotated[list[RunRole], Field(max_length=MAX_ROLES)] = shared([])
     topology: Arrangement | None = None
     concurrency: Annotated[Count, Field(ge=1)] | None = None
     after: Annotated[list[After], Field(max_length=100)] = shared([])
     deadline: Deadline = shared(Deadline())
-    disruption: Disruption = shared(Disruption())
     retries: Annotated[Count, Field(le=100)] = 0
-    run: Run = shared(Run())
+    restart: Restart = Restart.ON_FAILURE
+
+    def _roles(self) -> list[RunRole]:
+        return self.roles
 
     @model_validator(mode="before")
     @classmethod
@@ -269,19 +318,6 @@ class Workload(Strict):
         return {"replicas": array.size, **({"concurrency": array.concurrency} if array.concurrency else {}), **data}
 
     @model_validator(mode="after")
-    def _check_size(self) -> Self:
-        selections = [self.node_affinity, *[role.node_affinity for role in self.roles if role.node_affinity]]
-        if (values := sum(one.size for one in selections)) > MAX_ALL_VALUES:
-            words = f"compares with {values} values; at most {MAX_ALL_VALUES} are accepted in one workload"
-            raise AtField(("node_affinity",), f"{words}: give the nodes that are meant one label")
-        for at, constraints in [((), self.constraints), *_by_role(self.roles)]:
-            try:
-                check_expressions([one.expression for one in constraints])
-            except ValueError as error:
-                raise AtField((*at, "constraints"), str(error)) from None
-        return self
-
-    @model_validator(mode="after")
     def _check_array(self) -> Self:
         if self.array is not None:
             array = parse_array(self.array)
@@ -291,13 +327,6 @@ class Workload(Strict):
                 raise AtField(("replicas",), f"is {self.replicas}, but array has {array.size} indices; leave it out")
             if array.concurrency is not None and self.concurrency != array.concurrency:
                 raise AtField(("concurrency",), f"is not what array says after %: {array.concurrency}; leave one out")
-        return self
-
-    @model_validator(mode="after")
-    def _check_limits_of_tasks(self) -> Self:
-        _check_limits((), self.limits, self.resources)
-        for index, role in enumerate(self.roles):
-            _check_limits(("roles", index), role.limits or self.limits, role.resources or self.resources)
         return self
 
     @model_validator(mode="after")
@@ -337,15 +366,6 @@ class Workload(Strict):
         if self.topology is not None and self.topology.bandwidth is not None and not several:
             words = "is what each task can send to the others, and there is only one; give replicas or leave it out"
             raise AtField(("topology", "bandwidth"), words)
-        return self
-
-    @model_validator(mode="after")
-    def _check_traffic(self) -> Self:
-        seen: set[str] = set()
-        for index, traffic in enumerate(self.traffic):
-            if traffic.to in seen:
-                raise AtField(("traffic", index, "to"), f"{traffic.to!r} is given twice; add the two up")
-            seen.add(traffic.to)
         return self
 
     @model_validator(mode="after")

@@ -34,6 +34,9 @@ FUNNELS_KEPT = 4096
 OTHER_DOMAIN = "other_domain"
 #: Or the task is nominated to another node, and may go there.
 MEANT_ELSEWHERE = "meant_elsewhere"
+#: The first step of the funnel where only one node is considered: somebody expects the task there, or the search for
+#: its whole application found it.
+EXPECTED, WITH_APPLICATION = ("meant", MEANT_ELSEWHERE), ("application", "farther_for_its_traffic")
 
 
 @dataclass(slots=True)
@@ -78,15 +81,16 @@ class Pipeline:
             return self._from_ranking_cache(request, cache, task)
         return self._evaluated_once(request, task)
 
-    def decide_at(self, request: Request, row: int) -> Choice | None:
-        """Choose this node, if it may take the task; no other node is considered."""
+    def decide_at(self, request: Request, row: int, because: tuple[str, str] = EXPECTED) -> Choice | None:
+        """Choose this node, if it may take the task; no other node is considered. `because`: the first funnel step and
+        its reason."""
         view = View(self._cluster).subset(np.array([row], dtype=np.intp))
         filtered = self.evaluator.run_filters(request, view)
         if not filtered.counts[-1]:
             return None
         scored = self.evaluator.score(request, view)
         best = self._best(scored.total, view.rows, scored.points, None)
-        funnel = (FunnelStep("meant", 1, MEANT_ELSEWHERE), *self._funnel(filtered.counts))
+        funnel = (FunnelStep(because[0], 1, because[1]), *self._funnel(filtered.counts))
         slots = self.evaluator.devices(request, self._cluster, row)
         return Choice(row, self._explained(best[0].node, funnel, best, filtered.notes + scored.notes), slots)
 

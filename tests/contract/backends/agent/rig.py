@@ -9,14 +9,18 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
 from tests.contract.backends.conformance import Subject
+from tests.contract.backends.docker.rig import docker_subject
+from tests.contract.backends.docker.rig import runs_now as container_runs
 from tests.contract.backends.local.rig import marked, runs_now
 from tests.servers.daemon import free_ports
+from tests.servers.docker import DockerServer
 from tests.servers.warm_process import WarmProcess
 
 from dovetail.api.nodes.nodes import CallAnswer, Heartbeat, answer_of, orders_of
@@ -100,12 +104,20 @@ def _problem(status: int, detail: str) -> Response:
 
 
 @contextmanager
-def agent_process(folder: Path, url: str) -> Iterator[None]:
-    """Also after it was killed, it starts again in the same folder."""
+def agent_process(folder: Path, url: str, **settings_more: Any) -> Iterator[None]:
+    """Also after it was killed, it starts again in the same folder. `settings_more`: of the agent."""
     settings = folder / "agent.yaml"
     local = {"run_as": "server", "grace_s": "500ms", "node": NODE, "cgroup_parent": "dovetail-test"}
     settings.write_text(
-        json.dumps({"data": str(folder / "agent"), "heartbeat": "1s", "longest_pause": "100ms", "local": local})
+        json.dumps(
+            {
+                "data": str(folder / "agent"),
+                "heartbeat": "1s",
+                "longest_pause": "100ms",
+                "local": local,
+                **settings_more,
+            }
+        )
     )
     command = [sys.executable, "-m", "dovetail.cli.main", "agent", "--config", str(settings)]
     with (folder / "agent.log").open("ab") as log:
@@ -148,3 +160,22 @@ def agent_line(folder: Path) -> Iterator[Subject]:
     [port] = free_ports(1)
     with LossyProxy(f"127.0.0.1:{port}") as proxy, agent_process(folder, f"http://{proxy.address}"):
         yield agent_subject(folder, proxy, port)
+
+
+@contextmanager
+def agent_with_engine(folder: Path, server: DockerServer) -> Iterator[Subject]:
+    """The same for containers: the agent has a real Docker engine beside it."""
+    [port] = free_ports(1)
+    counting = docker_subject(folder, {"name": NODE, "url": server.url})
+    docker: dict[str, Any] = {"url": server.url, "network": "none", "grace_s": "1s", "pull": "never"}
+    docker |= {"look_interval_s": "30s", "allow_paths": [str(folder / "starts")]}
+    with (
+        LossyProxy(f"127.0.0.1:{port}") as proxy,
+        agent_process(folder, f"http://{proxy.address}", docker=docker),
+    ):
+        yield replace(
+            agent_subject(folder, proxy, port),
+            workload=counting.workload,
+            times_run=counting.times_run,
+            runs_now=lambda key: container_runs(server, key),
+        )

@@ -138,7 +138,7 @@ def test_a_command_that_ignores_the_request_to_stop_is_killed(subject: Subject, 
             await rig.backend.bind(work)
             while not (await rig.backend.logs(work.key, 0, 1000)).text:
                 await subject.let_time_pass()
-            assert process_with(str(tmp_path))
+            wait_until(lambda: bool(process_with(str(tmp_path))), "the command runs")
             await rig.backend.stop(work.key, "enough")
             assert (await rig.reports.until(TaskFinished, work.key)).exit_code is None
             wait_until(lambda: not process_with(str(tmp_path)), "the command is gone")

@@ -325,7 +325,7 @@ def check_a_constraint(walk: Walk) -> None:
 
 
 @exercises(
-    "GET /services",
+    "GET /affinity",
     "PUT /services/{service}/{side}",
     "GET /services/{service}/{side}",
     "DELETE /services/{service}/{side}",
@@ -343,6 +343,22 @@ def services(walk: Walk) -> None:
 
 
 # --- network -------------------------------------------------------------------------------------------------
+
+
+@exercises("GET /traffic")
+def traffic(walk: Walk) -> None:
+    walk.running("heard")
+    walk.running("speaks", traffic=[{"to": "heard", "mbps": 40}])
+    [row] = [row for row in walk.client.traffic() if row["source"] == "speaks"]
+    assert (row["target"], row["declared_mbps"], row["observed_mbps"]) == ("heard", 40.0, None)
+    walk.client.cancel("speaks")
+    walk.client.cancel("heard")
+
+
+@exercises("GET /rebalancing", "POST /rebalancing")
+def rebalancing(walk: Walk) -> None:
+    assert walk.client.rebalancing()["at"] > 0
+    walk.client.rebalance()
 
 
 @exercises("GET /topology", "PUT /topology", "DELETE /topology", "GET /topology/domains")

@@ -216,6 +216,25 @@ def availability(walk: CommandWalk) -> None:
     walk.client.remove_node("shaky")
 
 
+@uses("traffic")
+def traffic(walk: CommandWalk) -> None:
+    walk.running("listens")
+    walk.running("talks", traffic=[{"to": "listens", "mbps": 40}])
+    said = walk.run("traffic")
+    assert "40 Mbps" in said
+    walk.client.cancel("talks")
+    walk.client.cancel("listens")
+
+
+@uses("rebalance")
+def rebalance(walk: CommandWalk) -> None:
+    service = {"name": "balanced", "replicas": 4, "resources": {"cpu": 1}, "update": {"drain": 0}}
+    walk.client.apply({**service, "node_selector": {"hostname": "nowhere"}})
+    assert "Loads:" in walk.run("rebalance")
+    assert "Moves:" in walk.run("rebalance --now")
+    walk.client.remove_service("balanced")
+
+
 @uses("topology list", "topology set", "topology show", "topology clear")
 def topology(walk: CommandWalk) -> None:
     file = walk.file("network.yaml", "levels: [{name: leaf}]\ndomains: {leaf: {l1: ['node-[1-2]']}}\n")

@@ -17,6 +17,11 @@ _SIGNS = {
     "draining": ("◌", "yellow"),
     "drained": ("○", "yellow"),
     "quarantined": ("◌", "yellow"),
+    "unready": ("◑", "yellow"),
+    "crash_loop": ("✗", "red"),
+    "progressing": ("◑", "blue"),
+    "complete": ("✓", "green"),
+    "rolled_back": ("✗", "red"),
     "offline": ("✗", "red"),
     "backend down": ("✗", "red"),
 }

@@ -17,6 +17,7 @@ from dovetail.network_measurement.network_map import NetworkMap
 from dovetail.network_measurement.pair_history import PairFigures, PairHistory
 from dovetail.network_measurement.train_plan import Train
 from dovetail.responses.probes import ProbeOrders, ProbePeer, ProbeReport, TrainOrder
+from dovetail.store.subsystem_tables import SubsystemTables
 
 Pair = tuple[str, str]
 #: When an agent that has nothing to probe asks again.
@@ -62,7 +63,7 @@ class MeasuredBetween:
 
 
 class ProbeBoard:
-    def __init__(self) -> None:
+    def __init__(self, _tables: SubsystemTables | None = None) -> None:
         self._lock = threading.Lock()
         self.is_enabled = False  # the subsystem runs, and is to measure
         self._agents: dict[str, ProbedAgent] = {}

@@ -45,7 +45,7 @@ def test_without_required_nodes_are_preferred_and_avoided(http: httpx.Client) ->
         http.get(f"/policies/{side}.default.web").json()["definition"] for side in ("affinity", "antiaffinity")
     )
     assert (likes["prefer"], shuns["avoid"]) == ('node.name in ["node-1", "node-2"]', 'node.name in ["node-3"]')
-    rows = [row for row in http.get("/services").json()["items"] if row["service"] == "web"]
+    rows = [row for row in http.get("/affinity").json()["items"] if row["service"] == "web"]
     assert [(row["kind"], row["nodes"]) for row in rows] == [
         ("affinity", ["node-1", "node-2"]),
         ("antiaffinity", ["node-3"]),
@@ -76,7 +76,7 @@ def test_two_services_whose_names_run_together_do_not_overwrite_each_other(http:
 def test_a_policy_that_only_looks_like_a_rule_is_not_taken_for_one(http: httpx.Client) -> None:
     for name, text in (("affinity.x.y", "node.load < 0.5"), ("affinity.x.z", "node.name in [")):
         http.put(f"/policies/{name}", json={"prefer": text, "applies_to": {"services": [name[9:].replace(".", "/")]}})
-    assert http.get("/services").status_code == 200
+    assert http.get("/affinity").status_code == 200
     problem_in(http.get("/services/y/affinity?namespace=x"), 404)
 
 

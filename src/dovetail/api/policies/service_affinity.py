@@ -15,7 +15,7 @@ from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
 from dovetail.responses import ItemList
 from dovetail.responses.policies import ChangedAffinity, ServiceAffinityRow
 
-router = Routes(prefix="/services", tags=["services"])
+router = Routes(tags=["services"])
 Which = Annotated[Side, Path(alias="side")]
 
 
@@ -35,15 +35,15 @@ def _shown(plane: ControlPlane, rule: ServiceRule, reached: Mapping[str, int]) -
     }
 
 
-@router.get("")
-async def services(request: Request) -> Json[ItemList[ServiceAffinityRow]]:
+@router.get("/affinity")
+async def affinities(request: Request) -> Json[ItemList[ServiceAffinityRow]]:
     """The affinity and anti-affinity of every service that has any, by namespace and service."""
     plane = plane_of(request)
     reached = plane.questions.policies.reach()
     return Json({"items": [_shown(plane, rule, reached) for rule in plane.affinity.all()]})
 
 
-@router.put("/{service}/{side}", openapi_extra=takes(NodeRule))
+@router.put("/services/{service}/{side}", openapi_extra=takes(NodeRule))
 async def set_affinity(
     request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE, author: Author = ""
 ) -> Json[ChangedAffinity]:
@@ -54,7 +54,7 @@ async def set_affinity(
     return Json({**_shown(plane, rule, plane.questions.policies.reach()), **effect_of(outcome)})
 
 
-@router.get("/{service}/{side}")
+@router.get("/services/{service}/{side}")
 async def affinity(
     request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE
 ) -> Json[ServiceAffinityRow]:
@@ -62,7 +62,7 @@ async def affinity(
     return Json(_shown(plane, plane.affinity.get(namespace, service, side), plane.questions.policies.reach()))
 
 
-@router.delete("/{service}/{side}")
+@router.delete("/services/{service}/{side}")
 async def clear_affinity(
     request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE, author: Author = ""
 ) -> NoContent:

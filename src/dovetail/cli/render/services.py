@@ -1,0 +1,107 @@
+"""Services as a table, one of them with its replicas, its revisions, and what applying a file did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dovetail.cli.render.parts.names import name_of
+from dovetail.cli.render.parts.state import state
+from dovetail.cli.render.parts.table import TableColumn, table
+from dovetail.cli.render.parts.text import Drawing, Stack, Text
+from dovetail.cli.render.parts.times import age
+from dovetail.model.text.listing import count, first_of
+
+if TYPE_CHECKING:
+    from dovetail.responses.services import AppliedService, ReplicaRow, RevisionRow, ServiceDetail, ServiceRow
+
+_CHANGES_SHOWN = 20
+
+
+def service_list(rows: Sequence[ServiceRow], now: float, wide: bool = False) -> Drawing:
+    if not rows:
+        return Text("there are no services; dovetail apply -f FILE makes some")
+    name = name_of(rows)
+    columns: list[TableColumn[ServiceRow]] = [
+        TableColumn("NAME", name),
+        TableColumn("READY", lambda row: f"{row['ready']}/{row['replicas']}", right=True),
+        TableColumn("REVISION", lambda row: row["revision"], right=True),
+        TableColumn("UPDATE", lambda row: state("removed" if row["removed"] else row["rollout"])),
+        TableColumn("AGE", lambda row: age(row["made_at"], now), right=True),
+        TableColumn("MESSAGE", lambda row: row["message"], folds=True),
+    ]
+    return table(columns, rows, wide)
+
+
+def one_service(row: ServiceDetail, now: float, wide: bool = False) -> Drawing:
+    """Line by line, then its replicas."""
+    rollout = "is being removed" if row["removed"] else row["rollout"].replace("_", " ")
+    facts = [
+        ("Service", row["name"] if row["namespace"] == "default" else f"{row['namespace']}/{row['name']}"),
+        ("Replicas", f"{row['ready']} of {row['replicas']} ready"),
+        ("Revision", f"{row['revision']}, {rollout}" + (f": {row['message']}" if row["message"] else "")),
+    ]
+    lines = [Text(f"{name + ':':<10}{value}") for name, value in facts]
+    columns: list[TableColumn[ReplicaRow]] = [
+        TableColumn("REPLICA", lambda one: one["name"]),
+        TableColumn("REV", lambda one: one["revision"], right=True),
+        TableColumn("STATE", lambda one: state(one["state"])),
+        TableColumn("READY", lambda one: "yes" if one["ready"] else "no"),
+        TableColumn("RESTARTS", lambda one: one["restarts"] or "", right=True),
+        TableColumn("NODE", lambda one: one["node"] or ""),
+        TableColumn("ADDRESS", _address, wide=False),
+        TableColumn("AGE", lambda one: age(one["started_at"], now), right=True),
+        TableColumn("MESSAGE", lambda one: "" if one["ready"] else one["message"], folds=True),
+    ]
+    return Stack(*lines, table(columns, row["items"], wide)) if row["items"] else Stack(*lines)
+
+
+def _address(one: ReplicaRow) -> str:
+    if one["address"] is None or not one["ports"]:
+        return one["address"] or ""
+    return " ".join(f"{one['address']}:{port}" for port in one["ports"].values())
+
+
+def revision_list(rows: Sequence[RevisionRow], now: float, wide: bool = False) -> Drawing:
+    columns: list[TableColumn[RevisionRow]] = [
+        TableColumn("REVISION", lambda row: row["number"], right=True),
+        TableColumn("AGE", lambda row: age(row["made_at"], now), right=True),
+        TableColumn("BY", lambda row: row["cause"]),
+        TableColumn("IS", lambda row: "current" if row["current"] else "stable" if row["stable"] else ""),
+        TableColumn("RUNS", lambda row: row["image"] or " ".join(row["command"]), folds=True),
+    ]
+    return table(columns, rows, wide)
+
+
+_OUTCOMES = {
+    "created": "{} created",
+    "unchanged": "unchanged",
+    "changed": "{} changed in place",
+    "replaced": "{} changed; {replicas} {} replaced (revision {revision})",
+}
+
+
+def applied_list(services: Sequence[AppliedService], would: str, accepted: Sequence[Any] = ()) -> Drawing:
+    """What was done, or with `would` what would be."""
+    lines = []
+    for one in services:
+        replicas = count(one["replaced"], "replica")
+        words = _OUTCOMES[one["outcome"]].format(would, would, replicas=replicas, revision=one["revision"])
+        name = one["name"] if one["namespace"] == "default" else f"{one['namespace']}/{one['name']}"
+        lines.append(Text(f"service {name}: {' '.join(words.split())}"))
+        lines += [
+            Text(f"  {change['field']}: {_value(change['before'])} → {_value(change['after'])}")
+            for change in one["changes"][:_CHANGES_SHOWN]
+        ]
+        if len(one["changes"]) > _CHANGES_SHOWN:
+            lines.append(Text(f"  and {len(one['changes']) - _CHANGES_SHOWN} more; -o json lists all"))
+    if accepted:
+        lines.append(
+            Text(f"accepted {count(len(accepted), 'workload')}: {first_of([row['name'] for row in accepted], most=10)}")
+        )
+    return Stack(*lines) if lines else Text("nothing to do: all of it is there already")
+
+
+def _value(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"

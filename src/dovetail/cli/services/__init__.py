@@ -1,0 +1,1 @@
+"""Commands for services: apply, services, scale, rollout."""

@@ -1,0 +1,119 @@
+"""The services that there are, for every thread of the server: records that are durable before anyone sees them, and
+what the controller saw of their replicas last.
+
+Guarantees: `change` is one transaction, and changes of one process come one after another. Readers get values that
+nobody changes under them. Every change of a record wakes the controller.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from dovetail.control.service_controller import tables
+from dovetail.services.records import ServiceRecord
+from dovetail.store.subsystem_tables import SubsystemTables
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaView:
+    """A replica as people see it. `state`: of its task, or `crash_loop`, `unready`, `draining`. `restarts`: attempts
+    before the present one."""
+
+    index: int
+    revision: int
+    workload: int
+    workload_name: str
+    state: str
+    ready: bool
+    message: str
+    restarts: int
+    node: str | None
+    address: str | None
+    ports: dict[str, int]
+    started_at: float | None
+    key: str
+
+
+Change = Callable[[ServiceRecord | None], ServiceRecord | None]
+
+
+def _write(connection: Connection, before: ServiceRecord | None, after: ServiceRecord | None) -> None:
+    if after is not None:
+        tables.save(connection, after, before)
+    elif before is not None:
+        tables.remove(connection, before)
+
+
+class ServiceBook:
+    def __init__(self, database: SubsystemTables | None) -> None:
+        assert database is not None
+        self._database = database
+        self._lock = threading.RLock()
+        self._records: dict[Key, ServiceRecord] | None = None
+        self._replicas: dict[Key, tuple[ReplicaView, ...]] = {}
+        self._changed: Callable[[], None] = lambda: None
+
+    # --- records -----------------------------------------------------------------------------------------------
+
+    def records(self) -> dict[Key, ServiceRecord]:
+        """All services, by namespace and name. Raises StoreError."""
+        with self._lock:
+            return dict(self._loaded())
+
+    def get(self, key: Key) -> ServiceRecord | None:
+        with self._lock:
+            return self._loaded().get(key)
+
+    def change(self, key: Key, change: Change) -> ServiceRecord | None:
+        """Make a record of the one that there is; None removes it. What `change` raises changes nothing."""
+        return self.change_all({key: change})[key]
+
+    def change_all(self, changes: Mapping[Key, Change]) -> dict[Key, ServiceRecord | None]:
+        """The same for several, in one transaction: the controller sees all of them or none."""
+        with self._lock:
+            known = self._loaded()
+            before = {key: known.get(key) for key in changes}
+            after = {key: change(before[key]) for key, change in changes.items()}
+            changed = [key for key in changes if after[key] != before[key]]
+            if changed:
+                with self._database.writing() as connection:
+                    for key in changed:
+                        _write(connection, before[key], after[key])
+            for key in changed:
+                if (record := after[key]) is None:
+                    del known[key]
+                    self._replicas.pop(key, None)
+                else:
+                    known[key] = record
+        if changed:
+            self._changed()
+        return after
+
+    def _loaded(self) -> dict[Key, ServiceRecord]:
+        if self._records is None:
+            self._database.open()
+            with self._database.reading() as connection:
+                self._records = {record.key: record for record in tables.load(connection)}
+        return self._records
+
+    # --- what the controller saw -------------------------------------------------------------------------------
+
+    def on_change(self, call: Callable[[], None]) -> None:
+        """`call` may come from any thread."""
+        self._changed = call
+
+    def show(self, replicas: dict[Key, tuple[ReplicaView, ...]]) -> None:
+        with self._lock:
+            self._replicas = replicas
+
+    def replicas(self, key: Key) -> tuple[ReplicaView, ...]:
+        with self._lock:
+            return self._replicas.get(key, ())
+
+    def all_replicas(self) -> dict[Key, tuple[ReplicaView, ...]]:
+        with self._lock:
+            return dict(self._replicas)

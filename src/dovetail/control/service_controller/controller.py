@@ -1,0 +1,360 @@
+"""The controller of services: looks at the replicas there are, decides the next step of each service, takes it.
+
+It looks again whenever a replica changed, a record changed, or time is up. Everything it decides follows from what is
+stored and what runs, so a restart goes on where it was. Replicas are workloads with names of their own: creating one
+twice is a conflict of names, and no second replica.
+"""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import structlog
+
+from dovetail.control.errors import ControlError
+from dovetail.control.service_controller.book import Key, ReplicaView, ServiceBook
+from dovetail.control.service_controller.health import HealthWatch, WatchedReplica
+from dovetail.control.service_controller.scaling import Autoscaler
+from dovetail.control.service_controller.signals import SignalMeter
+from dovetail.control.subsystems.contract import DurableStep, Subsystem, SubsystemContext
+from dovetail.engine.questions.questions import Questions
+from dovetail.engine.questions.workload_questions import LiveReplica
+from dovetail.model.backoff import Backoff
+from dovetail.model.command import task_of_key
+from dovetail.model.event import TaskRestartAsked
+from dovetail.model.task import TaskState
+from dovetail.model.text.complaint import Invalid
+from dovetail.model.workloads.workload import Workload
+from dovetail.services.reconcile import next_step
+from dovetail.services.records import Create, Drain, NextStep, ReplicaSeen, ServiceRecord, StopReplica
+from dovetail.services.replicas import FIRST_PORT, LAST_PORT, ReplicaName, ports_of, replica_workload
+
+LOOK_AT_LEAST_EVERY_S = 30.0
+LOOK_AT_MOST_EVERY_S = 0.05
+MOST_AT_ONCE = 200  # replicas in one submission
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Owned:
+    """A replica that this controller knows. `told`: to stop."""
+
+    key: Key
+    name: ReplicaName
+    ports: dict[str, int]
+    draining_since: float | None = None
+    told: bool = False
+
+
+class _New(NamedTuple):
+    """A replica that is to be submitted."""
+
+    owned: _Owned
+    spec: Workload
+
+
+@dataclass(slots=True)
+class _Look:
+    """What one look at the cluster saw, by service."""
+
+    now: float
+    live: dict[Key, list[LiveReplica]] = field(default_factory=lambda: defaultdict(list))
+    addresses: dict[str, str | None] = field(default_factory=dict)
+
+
+class ServiceController(Subsystem):
+    def __init__(self, context: SubsystemContext) -> None:
+        super().__init__(context)
+        self._book: ServiceBook = context.shared
+        self._owned: dict[int, _Owned] = {}
+        self._waits: dict[Key, dict[int, float]] = defaultdict(dict)  # by index: not to be created again before
+        self._pauses: dict[tuple[Key, int], Backoff] = defaultdict(lambda: Backoff(1.0, 60.0))
+        self._wakened = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._health = HealthWatch(self._wake, self._restart, self._exit_code)
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._book.on_change(self._wake_from_anywhere)
+        await asyncio.to_thread(self._book.records)
+        await self._find(await self.context.ask(lambda questions: questions.workloads.service_replicas()))
+
+    async def take(self, step: DurableStep) -> None:
+        changed = (record.task.workload for record in step.batch.changes.tasks)
+        ended = (record.id for record in step.batch.changes.workloads)
+        if any(id_ in self._owned for ids in (changed, ended) for id_ in ids) or step.batch.changes.nodes:
+            self._wake()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as both:
+            both.create_task(self._reconcile_for_ever())
+            both.create_task(self._health.run())
+            both.create_task(Autoscaler(self._book, SignalMeter(self._cores_of)).run())
+
+    def _cores_of(self, key: str) -> float | None:
+        return None if self.context.control.work is None else self.context.control.work.cores(key)
+
+    def _wake(self) -> None:
+        self._wakened.set()
+
+    def _wake_from_anywhere(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake)
+
+    # --- looking -------------------------------------------------------------------------------------------------
+
+    async def _find(self, workloads: Iterable[int]) -> None:
+        """Replicas that are live and not known here."""
+        unknown = {id_ for id_ in workloads if id_ not in self._owned}
+        definitions = await self.context.with_work(lambda work: work.definitions(unknown)) if unknown else {}
+        for id_, spec in definitions.items():
+            name = ReplicaName.read(spec.name)
+            if name is not None:
+                key = (spec.namespace, name.service)
+                record = self._book.get(key)
+                ports = {} if record is None else ports_of(record.spec, spec)
+                self._owned[id_] = _Owned(key, name, ports)
+
+    async def _look(self) -> _Look:
+        ids = list(self._owned)
+        live = await self.context.ask(lambda questions: questions.workloads.replicas(ids))
+        look = _Look(time.time())
+        for one in live:
+            look.live[self._owned[one.workload].key].append(one)
+        nodes = {one.node for one in live if one.node is not None}
+        look.addresses = await self.context.ask(lambda questions: _addresses(questions, nodes))
+        for gone in set(ids) - {one.workload for one in live}:
+            self._note_end(self._owned.pop(gone), look.now)
+        return look
+
+    def _note_end(self, owned: _Owned, now: float) -> None:
+        """One that ended by itself is created again after a pause that grows."""
+        if owned.told or owned.draining_since is not None:
+            self._pauses.pop((owned.key, owned.name.index), None)
+        else:
+            self._delay(owned.key, owned.name.index, now)
+
+    def _delay(self, key: Key, index: int, now: float) -> None:
+        self._waits[key][index] = now + self._pauses[key, index].next_s()
+
+    def _follow_health(self, look: _Look, records: dict[Key, ServiceRecord]) -> None:
+        running = []
+        for key, replicas in look.live.items():
+            record = records.get(key)
+            for one in replicas:
+                if record is None or one.state is not TaskState.RUNNING or one.node is None or one.ending:
+                    continue
+                owned = self._owned[one.workload]
+                spec = record.spec  # its health checks count for replicas of every revision
+                address, started = look.addresses.get(one.node), one.started_at or look.now
+                running.append(WatchedReplica(one.key, spec, address, owned.ports, started, one.online))
+        self._health.follow(running)
+
+    # --- deciding and doing --------------------------------------------------------------------------------------
+
+    async def _reconcile_for_ever(self) -> None:
+        due: float | None = None
+        while True:
+            pause = LOOK_AT_LEAST_EVERY_S if due is None else min(LOOK_AT_LEAST_EVERY_S, max(0.0, due - time.time()))
+            try:
+                async with asyncio.timeout(pause):
+                    await self._wakened.wait()
+            except TimeoutError:
+                pass
+            self._wakened.clear()
+            due = await self._reconcile()
+            await asyncio.sleep(LOOK_AT_MOST_EVERY_S)
+
+    async def _reconcile(self) -> float | None:
+        """Take the next step of every service. When to look again, if time alone changes something."""
+        look = await self._look()
+        records = self._book.records()
+        self._follow_health(look, records)
+        creates: list[tuple[ServiceRecord, Create]] = []
+        due: list[float] = []
+        for key, record in records.items():
+            step = next_step(record, self._seen(look, key), look.now, self._waits.get(key))
+            if not await self._accept(record, step):
+                self._wake()  # somebody changed it meanwhile
+                continue
+            due += [] if step.look_again_at is None else [step.look_again_at]
+            creates += [(step.record, action) for action in step.actions if isinstance(action, Create)]
+            await self._take_away(step, look.now)
+        await self._stop_orphans(look, records)
+        await self._create(creates)
+        self._show(look, records)
+        return min(due, default=None)
+
+    def _seen(self, look: _Look, key: Key) -> list[ReplicaSeen]:
+        found = []
+        for one in look.live.get(key, ()):
+            owned = self._owned[one.workload]
+            running = one.state is TaskState.RUNNING
+            found.append(
+                ReplicaSeen(
+                    index=owned.name.index,
+                    revision=owned.name.revision,
+                    workload=one.workload,
+                    ready_since=self._health.ready_since(one.key) if running else None,
+                    draining_since=owned.draining_since,
+                    stopping=owned.told or one.ending,
+                    crashes=one.crashes,
+                    trouble=self._health.trouble(one.key) if running else one.message,
+                )
+            )
+        return found
+
+    async def _accept(self, before: ServiceRecord, step: NextStep) -> bool:
+        """Keep the new record, unless the record was changed meanwhile. Of a removed service without replicas nothing
+        is left."""
+        gone = before.removed and not step.actions and not any(o.key == before.key for o in self._owned.values())
+        after = None if gone else step.record
+        if after == before:
+            return True
+        fits = False
+
+        def change(now: ServiceRecord | None) -> ServiceRecord | None:
+            nonlocal fits
+            fits = now == before
+            return after if fits else now
+
+        await asyncio.to_thread(self._book.change, before.key, change)
+        if fits and after is not None and after.message and after.message != before.message:
+            log.warning(after.message, service=after.name, namespace=after.namespace)
+        return fits
+
+    async def _take_away(self, step: NextStep, now: float) -> None:
+        stops: dict[str, list[int]] = defaultdict(list)
+        for action in step.actions:
+            if isinstance(action, Drain):
+                self._owned[action.workload].draining_since = now
+            elif isinstance(action, StopReplica):
+                stops[action.why].append(action.workload)
+        for why, workloads in stops.items():
+            await self._stop(workloads, why)
+
+    async def _stop(self, workloads: list[int], why: str) -> None:
+        for id_ in workloads:
+            self._owned[id_].told = True
+        try:
+            await self.context.with_work(lambda work: work.cancel(workloads, why))
+        except ControlError as error:  # one has just ended: look again, and stop the others then
+            log.info("replicas were not stopped", reason=str(error))
+            for id_ in workloads:
+                self._owned[id_].told = False
+            self._wake()
+
+    async def _stop_orphans(self, look: _Look, records: dict[Key, ServiceRecord]) -> None:
+        """Replicas of services that nobody knows: removed while this server was down."""
+        lost = [one.workload for key, live in look.live.items() if key not in records for one in live]
+        lost = [id_ for id_ in lost if not self._owned[id_].told]
+        if lost:
+            await self._stop(lost, "its service was removed")
+
+    async def _create(self, wanted: list[tuple[ServiceRecord, Create]]) -> None:
+        """All new replicas in one submission, so that those that talk to each other are placed together; one by one
+        where that is refused."""
+        taken = {number for owned in self._owned.values() for number in owned.ports.values()}
+        made = [_made(record, action, taken) for record, action in wanted]
+        for first in range(0, len(made), MOST_AT_ONCE):
+            chunk = made[first : first + MOST_AT_ONCE]
+            if await self._submit(chunk) and len(chunk) > 1:
+                for one in chunk:
+                    await self._submit([one])
+        if made:
+            self._wake()
+
+    async def _submit(self, made: list[_New]) -> str:
+        """Why they were refused; empty if they were not. One that is refused alone has to wait."""
+        try:
+            ids = await self.context.with_work(lambda work: work.submit([one.spec for one in made]))
+        except (Invalid, ControlError) as error:
+            if len(made) == 1:
+                await self._note_refusal(made[0].owned, str(error))
+            return str(error)
+        for id_, one in zip(ids, made, strict=True):
+            self._owned[id_] = one.owned
+        return ""
+
+    async def _note_refusal(self, owned: _Owned, error: str) -> None:
+        log.warning("a replica cannot be submitted", replica=str(owned.name), error=error)
+        self._delay(owned.key, owned.name.index, time.time())
+        await asyncio.to_thread(self._book.change, owned.key, lambda now: _with_message(now, error))
+        # It may be there already, submitted by a life of this controller that did not see the answer.
+        await self._find(await self.context.ask(lambda questions: questions.workloads.service_replicas()))
+
+    # --- for others ----------------------------------------------------------------------------------------------
+
+    def _restart(self, key: str, why: str) -> None:
+        self.context.put([TaskRestartAsked(task_of_key(key), key, why)])
+
+    async def _exit_code(self, key: str, command: list[str]) -> int:
+        return await self.context.with_work(lambda work: work.exit_code(task_of_key(key), command))
+
+    def _show(self, look: _Look, records: dict[Key, ServiceRecord]) -> None:
+        shown: dict[Key, tuple[ReplicaView, ...]] = {}
+        for key in records:
+            views = [self._view(one, look) for one in look.live.get(key, ()) if one.workload in self._owned]
+            shown[key] = tuple(sorted(views, key=lambda view: (view.index, view.revision)))
+        self._book.show(shown)
+
+    def _view(self, one: LiveReplica, look: _Look) -> ReplicaView:
+        owned = self._owned[one.workload]
+        running = one.state is TaskState.RUNNING
+        ready = running and self._health.ready_since(one.key) is not None
+        trouble = self._health.trouble(one.key) if running else one.message
+        state = str(one.state)
+        if owned.draining_since is not None and running:
+            state = "draining"
+        elif running and not ready:
+            state = "unready"
+        elif one.state is TaskState.PENDING and one.reason == "crash_loop":
+            state = "crash_loop"
+        return ReplicaView(
+            index=owned.name.index,
+            revision=owned.name.revision,
+            workload=one.workload,
+            workload_name=one.name,
+            state=state,
+            ready=ready and owned.draining_since is None and not owned.told,
+            message=trouble,
+            restarts=max(0, one.attempt - 1),
+            node=one.node,
+            address=None if one.node is None else look.addresses.get(one.node),
+            ports=owned.ports,
+            started_at=one.started_at,
+            key=one.key,
+        )
+
+
+def _made(record: ServiceRecord, action: Create, taken: set[int]) -> _New:
+    """`taken`: ports that it must not be given; those that it is given are added."""
+    spec = record.revision(action.revision).spec
+    ports = {}
+    for port in spec.ports:
+        number = port.port
+        if number is None:
+            number = next(one for one in _port_numbers(record) if one not in taken)
+        ports[port.name] = number
+        taken.add(number)
+    name = ReplicaName(record.name, action.revision, action.index)
+    return _New(_Owned(record.key, name, ports), replica_workload(spec, action.revision, action.index, ports))
+
+
+def _port_numbers(record: ServiceRecord) -> Iterable[int]:
+    """Every port that may be given, from a number on that is always the same for one service."""
+    size = LAST_PORT - FIRST_PORT + 1
+    start = sum(map(ord, f"{record.namespace}/{record.name}")) * 97 % size
+    return (FIRST_PORT + (start + step) % size for step in range(size))
+
+
+def _addresses(questions: Questions, nodes: set[str]) -> dict[str, str | None]:
+    return {name: questions.nodes.definition(name).address for name in nodes if name in questions.nodes}
+
+
+def _with_message(record: ServiceRecord | None, message: str) -> ServiceRecord | None:
+    return None if record is None else replace(record, message=message)
