@@ -4,11 +4,12 @@
 levels, of which each has probed 32 others, at random, with a noise of 10 %; only pairs that nobody measured count.
 `network.stated_error` is the share of these pairs that are within the error that is stated for them.
 `network.probe_cost` is what all probes of 1,000 nodes cost together: the sizes of real packets with what goes around
-them on the wire, answers included, and the trains that measure bandwidth. `network.map` is how long it takes to compute
-all distances.
+them on the wire, answers included, the trains that measure bandwidth, and what agents and the control plane tell each
+other about them. `network.map` is how long it takes to compute all distances.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from time import process_time
 
 import numpy as np
@@ -25,6 +26,7 @@ from dovetail.agent.probing.packets import (
     encode,
 )
 from dovetail.control.subsystems.network.measuring import SLOT_S
+from dovetail.control.subsystems.network.probe_board import ProbeAssignment, ProbeBoard
 from dovetail.control.subsystems.network.settings import MeasuringSettings
 from dovetail.model.network.topology import DistanceWeights
 from dovetail.network_measurement.network_map import make_map
@@ -35,10 +37,12 @@ from dovetail.network_measurement.probe_plan import (
     round_bytes,
     round_s,
 )
+from dovetail.responses.probes import ProbeReport, ProbeResult
 
 NODES, IN_LEAF, LEAVES_IN_SPINE = 1_000, 32, 8
 NOISE = 0.1
 ROUNDS = 3
+HTTP_BYTES = 1000  # headers of a request and its answer, and packets around them
 COORDINATES = at_most("network.coordinates", 12.0, "%")
 STATED = at_least("network.stated_error", 80.0, "%")
 MAP = Bar("network.map", "s", Better.LOWER, None)
@@ -83,4 +87,19 @@ def probe_cost(_: Bench) -> Iterator[tuple[str, Measured]]:
     train_bytes = TRAIN_PACKETS * (train + WIRE_OVERHEAD_BYTES) + 2 * (packet + WIRE_OVERHEAD_BYTES)
     slot_s = max(SLOT_S, train_bytes / settings.bandwidth_budget)
     trains = max(int(settings.bandwidth_budget * slot_s / train_bytes), 1) * train_bytes / slot_s
-    yield PROBE_COST.name, once((probes + trains) / 1e6, "probes, answers and trains")
+    told = _told_bytes(names, peers, settings.packets) * NODES / round_s(cost, settings.budget, settings.probe_every)
+    yield PROBE_COST.name, once((probes + trains + told) / 1e6, "probes, answers, trains, reports, orders")
+
+
+def _told_bytes(names: list[str], peers: Mapping[str, Sequence[str]], packets: int) -> int:
+    """What one agent reports after a round, and what it is told to do in the next."""
+    board = ProbeBoard()
+    listening: ProbeReport = {"address": "10.100.100.100", "port": 50_000, "results": [], "trains": []}
+    for name in names:
+        board.report(name, listening, 0.0, 0)
+    board.assign(ProbeAssignment(60.0, packets, b"secret", peers))
+    results: list[ProbeResult] = [
+        {"node": peer, "sent": packets, "rtts_us": [1234.567] * packets} for peer in peers[names[0]]
+    ]
+    orders = board.report(names[0], listening, 0.0, 0)
+    return len(json.dumps({**listening, "results": results})) + len(json.dumps(orders)) + HTTP_BYTES

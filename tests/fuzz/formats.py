@@ -47,6 +47,7 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "name": names,
     "node-name": node_names,
     "host": st.ip_addresses().map(str) | node_names.filter(lambda name: not name.replace(".", "").isdigit()),
+    "ipvanyaddress": st.ip_addresses().map(str),
     "label-key": st.sampled_from(LABELS) | WORDS,
     "label-value": label_values,
     "level": levels,

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 
+from dovetail.agent.probing import packets
 from dovetail.api.protocol.guard import _token_in
 from dovetail.api.protocol.known_hosts import KnownHosts, one_host
 from dovetail.api.protocol.reading import JSON, YAML, read_model, read_workloads
@@ -120,6 +121,16 @@ adjust: [{when: 'domain("zone", "a").utilisation.cpu > 0.5', off: true}]
 _LLDP = '{"hosts": {"n1": {"lldp": {"interface": [{"eth0": {"chassis": {"s1": {"id": {"value": "x"}}}}}]}}}}'
 _NODE_LIST = '{"items": [{"metadata": {"name": "n", "labels": {"topology.kubernetes.io/zone": "a"}}}]}'
 
+
+def _packet(data: bytes) -> None:
+    """One that was read and written again is the same, but for who sent it."""
+    found = packets.decode(data)
+    if found is not None:
+        again = packets.encode(found, b"key", len(data))
+        assert packets.decode(again) == found
+        assert packets.is_genuine(again, b"key")
+
+
 TARGETS: dict[str, Target] = {
     "expression": Target(
         _text(_expression),
@@ -157,6 +168,7 @@ TARGETS: dict[str, Target] = {
     "distances": Target(
         lambda data: read_distances(decode(data, "fuzz"), "fuzz"), Invalid, ("from,to,distance\na,b,30\n",)
     ),
+    "probe packet": Target(_packet, ValueError, ("DVP1\x01\x00\x00\x38" + "\x00" * 48, "DVP1")),
     "topology in YAML": Target(
         _topology(TopologyFormat.YAML), Invalid, ("domains: {leaf: {l1: 'n[1-2]'}}\nlevels: [{name: leaf}]",)
     ),

@@ -10,6 +10,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.labels import ABSENT, LabelColumn
+from dovetail.cluster.network.kept_distances import KeptDistances
 from dovetail.cluster.network.levels import class_codes, level_paths, present_levels
 from dovetail.cluster.network.link_paths import LinkPaths
 from dovetail.cluster.network.path import FARTHEST, distances
@@ -18,7 +19,6 @@ from dovetail.model.network.topology_readers.node_labels import CONVENTIONS
 
 #: Labels that are levels where there is no topology, widest first.
 LEVELS = tuple(label for _, label in CONVENTIONS)
-_MOST_KEPT = 2**23  # distances of nodes from others, where they are measured: 64 MiB
 
 
 def _steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
@@ -53,39 +53,70 @@ def _hold_all(cluster: Cluster, column: LabelColumn) -> bool:
 
 def distances_from(cluster: Cluster, row: int) -> F8:
     """float64[node]: distance of every node from one. Not to be written."""
-    if not cluster.topology.measured:
-        return _found_from(cluster, row)
-    made_of = _made_of(cluster)
-    if cluster.topology.kept_distances[0] != made_of:
-        cluster.topology.kept_distances = (made_of, {})
-    kept = cluster.topology.kept_distances[1]
-    if row not in kept:
-        if len(kept) * cluster.width > _MOST_KEPT:
-            kept.clear()
-        kept[row] = _found_from(cluster, row)
-    return kept[row]
+    if cluster.topology.measured:
+        return _kept(cluster).of(row)
+    return _set_by_hand(cluster, row, _not_measured(cluster, row, _steps_or_none(cluster)))
 
 
-def _made_of(cluster: Cluster) -> tuple[int, ...]:
-    return cluster.generation, cluster.topology.version, cluster.topology.measured.version, cluster.width
+def _steps_or_none(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
+    return [] if cluster.topology.paths is not None else _steps(cluster)
 
 
-def _found_from(cluster: Cluster, row: int) -> F8:
+def _not_measured(cluster: Cluster, row: int, steps: list[tuple[LabelColumn, float]]) -> F8:
+    """From one row, as levels or links say."""
     graph = cluster.topology.paths
     found = np.full(cluster.width, FARTHEST)
     if graph is not None:
         _by_graph(cluster, graph, np.array([row]), found)
-    else:
-        for column, distance in _steps(cluster):
-            codes = column.codes[: cluster.width]
-            if codes[row]:
-                found[codes == codes[row]] = distance
-    if cluster.topology.measured:
-        _by_measurement(cluster, row, found)
+    for column, distance in steps:
+        codes = column.codes[: cluster.width]
+        if codes[row]:
+            found[codes == codes[row]] = distance
+    return found
+
+
+def _set_by_hand(cluster: Cluster, row: int, found: F8) -> F8:
+    """Write what an operator set, and that a node is no way from itself."""
     for other, distance in cluster.topology.distances.of(cluster.names[row]).items():
         if other in cluster.rows:
             found[cluster.rows[other]] = distance
     found[row] = 0.0
+    return found
+
+
+def _kept(cluster: Cluster) -> KeptDistances:
+    """Of all nodes, where some are measured."""
+    topology = cluster.topology
+    made_of = (cluster.generation, topology.version, topology.measured.version, cluster.width)
+    if topology.kept_distances is None or topology.kept_distances.made_of != made_of:
+        steps, described = _steps_or_none(cluster), described_rows(cluster)
+        places = topology.measured.places(cluster.names)
+        measured = np.flatnonzero(places >= 0)
+        between, said_of = topology.measured.distance, places[measured]
+
+        def compute(row: int) -> F8:
+            found = _not_measured(cluster, row, steps)
+            if places[row] >= 0:
+                said = between[places[row]][said_of]
+                use = ~np.isnan(said)
+                if described[row]:  # between two that are described, measurements do not count
+                    use &= ~described[measured]
+                found[measured[use]] = said[use]
+            return _set_by_hand(cluster, row, found)
+
+        topology.kept_distances = KeptDistances(made_of, cluster.width, compute)
+    return topology.kept_distances
+
+
+def described_rows(cluster: Cluster) -> B1:
+    """bool[node]: whose links are described."""
+    topology = cluster.topology
+    if topology.paths is not None:
+        return class_codes(cluster) >= 0
+    found = np.zeros(cluster.width, dtype=np.bool_)
+    if topology.has_speeds:
+        for level in present_levels(cluster):
+            found |= level.column.codes[: cluster.width] != ABSENT
     return found
 
 
@@ -95,9 +126,7 @@ def distance_to(cluster: Cluster, rows: Rows) -> F8:
     if not len(rows):
         return found
     if cluster.topology.measured:
-        for row in np.unique(rows).tolist():
-            np.minimum(found, distances_from(cluster, row), out=found)
-        return found
+        return _kept(cluster).nearest(rows)
     by_hand, graph = cluster.topology.distances, cluster.topology.paths
     # A distance that was set by hand may also be longer than the others: these rows are looked at one by one.
     single = [row for row in np.unique(rows).tolist() if by_hand.of(cluster.names[row])] if len(by_hand) else []
@@ -125,41 +154,6 @@ def _by_graph(cluster: Cluster, graph: LinkPaths, rows: Rows, found: F8) -> None
     known = np.flatnonzero(classes >= 0)
     if len(starts) and len(known):
         found[known] = graph.distance[starts].min(axis=0)[classes[known]]
-
-
-def _by_measurement(cluster: Cluster, row: int, found: F8) -> None:
-    """Write what was measured between a row and the others, where no description says how fast the links are."""
-    measured = cluster.topology.measured
-    places = measured_places(cluster)
-    if places[row] < 0:
-        return
-    said = measured.distance[places[row]][places]
-    use = (places >= 0) & ~np.isnan(said)
-    described = described_rows(cluster)
-    if described[row]:
-        use &= ~described
-    found[use] = said[use]
-
-
-def measured_places(cluster: Cluster) -> Rows:
-    """intp[node]: the row of each node in the measured distances, -1 for one that is not in them."""
-    topology = cluster.topology
-    made_of = _made_of(cluster)
-    if topology.kept_places is None or topology.kept_places[0] != made_of:
-        topology.kept_places = (made_of, topology.measured.places(cluster.names))
-    return topology.kept_places[1]
-
-
-def described_rows(cluster: Cluster) -> B1:
-    """bool[node]: whose links are described. Between two of them, measurements do not count."""
-    topology = cluster.topology
-    if topology.paths is not None:
-        return class_codes(cluster) >= 0
-    found = np.zeros(cluster.width, dtype=np.bool_)
-    if topology.has_speeds:
-        for level in present_levels(cluster):
-            found |= level.column.codes[: cluster.width] != ABSENT
-    return found
 
 
 def proximity_to(cluster: Cluster, rows: list[int]) -> F8:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows, grown
 from dovetail.cluster.labels import LabelColumn
+from dovetail.cluster.network.kept_distances import KeptDistances
 from dovetail.cluster.network.link_graph import Domains, LinkGraph
 from dovetail.cluster.network.link_paths import F4, LinkPaths
 from dovetail.model.network.topology import Topology, TopologyLevel, default_link
@@ -34,8 +35,7 @@ class NetworkTopology:
         self.kept_codes: tuple[object, dict[str, Rows]] = ((), {})  # `domains.domain_codes`, likewise
         self.kept_steps: tuple[object, list[tuple[LabelColumn, float]]] = ((), [])  # `distance._steps`, likewise
         self.kept_uplinks: tuple[object, dict[str, F8]] = ((), {})  # `levels.bandwidth_of`, likewise
-        self.kept_places: tuple[object, Rows] | None = None  # `distance.measured_places`, likewise
-        self.kept_distances: tuple[object, dict[int, F8]] = ((), {})  # `distance.distances_from`, where measured
+        self.kept_distances: KeptDistances | None = None  # `distance.distances_from`, where some are measured
         self._domains: dict[str, Domains] = {}  # by level, where links say
         self._keys: dict[str, str] = {}  # by level or rule: the label that names the domain
         self._places: dict[str, Labels] = {}  # by host
