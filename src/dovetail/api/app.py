@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 
 import dovetail
 from dovetail.api import backends, names, network, queues, task_output, tokens, usage, workload_changes, workloads
-from dovetail.api.nodes import nodes
+from dovetail.api.nodes import nodes, sessions
 from dovetail.api.nodes.fast_reports import FastReports
 from dovetail.api.policies import policies, services
 from dovetail.api.protocol import problems
@@ -33,6 +33,7 @@ MODULES = (
     names,
     questions,
     nodes,
+    sessions,
     tokens,
     backends,
     network,

@@ -172,6 +172,8 @@ class AsyncClient:
     heartbeat = awaited(Client.heartbeat)
     orders = awaited(Client.orders)
     answer_call = awaited(Client.answer_call)
+    send_output = awaited(Client.send_output)
+    session_input = awaited(Client.session_input)
     cordon = awaited(Client.cordon)
     uncordon = awaited(Client.uncordon)
     drain = awaited(Client.drain)

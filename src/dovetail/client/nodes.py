@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dovetail.model.node import Node
     from dovetail.responses.nodes import (
         FailureReport,
+        InputPieces,
         NodeDetail,
         NodeOrders,
         NodeRow,
@@ -74,6 +75,27 @@ class NodeCalls:
     def answer_call(self, name: str, call: str, answer: Mapping[str, Any]) -> None:
         """For node agents: answer a question that came with the orders."""
         self._http.ask("POST", f"{_node(name)}/calls/{segment(call, 'call')}", json=dict(answer), repeatable=True)
+
+    def send_output(
+        self,
+        name: str,
+        session: str,
+        *,
+        number: int,
+        content: str = "",
+        exit_code: int | None = None,
+        error: str = "",
+        unknown: bool = False,
+    ) -> None:
+        """For node agents: the next piece (base64) of what a command or an attached task wrote, or how it ended."""
+        body: dict[str, Any] = {"number": number, "content": content, "exit_code": exit_code}
+        path = f"{_node(name)}/sessions/{segment(session, 'session')}"
+        self._http.ask("POST", path, json={**body, "error": error, "unknown": unknown}, repeatable=True)
+
+    def session_input(self, name: str, session: str, *, after: int = 0, wait_s: float = 0.0) -> InputPieces:
+        """For node agents: what a command or an attached task is to read, as soon as there is some."""
+        path = f"{_node(name)}/sessions/{segment(session, 'session')}/input"
+        return cast("InputPieces", self._http.json("GET", path, params={"after": after, "wait_s": wait_s}))
 
     def cordon(self, name: str, *, reason: str = "") -> NodeDetail:
         return self._act(name, "cordon", reason)
