@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.e2e.warm_shell import run_warm
@@ -106,6 +107,10 @@ def test_what_the_machine_has_is_shown_and_a_change_is_reported(
     wait_for(lambda: f"Kernel: {platform.release()}\n" in client.diagnostics("far"), "it is introduced again")
 
 
+def command_runs(word: str) -> bool:
+    return any(word in " ".join(one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"]))
+
+
 def test_what_each_task_uses_is_measured_and_shown(client: Client, agent: AgentProcess) -> None:
     submitted(client, "busy", "while :; do :; done")
 
@@ -122,6 +127,24 @@ def test_what_each_task_uses_is_measured_and_shown(client: Client, agent: AgentP
     assert " MEM" in shown
     client.cancel("busy", force=True)
     in_state(client, "busy", "cancelled")
+
+
+def test_commands_run_next_to_its_tasks_and_end_when_nobody_reads_them(
+    server: ServerProcess, client: Client, agent: AgentProcess, tmp_path: Path
+) -> None:
+    submitted(client, "beside", "sleep 600")
+    in_state(client, "beside", "running")
+    command = ["exec", "beside", "--url", client.url, "--", "sh", "-c", "echo on $DOVETAIL_NODE; exit 3"]
+    done = run_warm(command, dict(os.environ))
+    assert (done.returncode, done.stdout) == (3, "on far\n")
+    marker = tmp_path / "pid"
+    started = client.execute("beside", ["sh", "-c", f"echo $$ > {marker}; sleep 600"])["id"]
+    wait_for(lambda: marker.exists() and bool(marker.read_text().strip()), "the command runs")
+    assert command_runs(str(marker))
+    client.end_exec(started)
+    wait_for(lambda: not command_runs(str(marker)), "the command has ended")
+    client.cancel("beside", force=True)
+    in_state(client, "beside", "cancelled")
 
 
 def test_neither_a_killed_agent_nor_a_killed_server_touches_what_runs(
@@ -181,6 +204,41 @@ def test_it_keeps_its_name_and_drains_when_it_is_told_to_stop(
     assert client.node("far")["drained"]
     client.cancel("moved")
     client.uncordon("far")
+
+
+def test_a_drain_waits_for_a_server_that_is_away_and_a_second_signal_does_not(
+    server: ServerProcess, client: Client, agent: AgentProcess, tmp_path: Path
+) -> None:
+    settings = tmp_path / "agent.yaml"
+    settings.write_text("{drain_on_stop: true, longest_pause: 200ms, local: {run_as: server, grace_s: 1s}}\n")
+    restarted = ("--config", str(settings), "--data", str(agent.data))
+
+    def drains() -> int:
+        return agent.log.read_text().count("drains; tell it once more")
+
+    before = drains()
+    agent.start_as(*restarted)
+    submitted(client, "left", "sleep 600")
+    in_state(client, "left", "running")
+    server.kill()
+    assert agent.process is not None
+    agent.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: drains() == before + 1, "it says what it waits for")
+    server.start()
+    assert agent.process.wait() == 0
+    assert client.node("far")["drained"]
+    client.uncordon("far")
+    agent.start_as(*restarted)
+    in_state(client, "left", "running")
+    server.kill()
+    agent.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: drains() == before + 2, "it waits again")
+    assert agent.end(signal.SIGTERM) == 0
+    server.start()
+    agent.start()
+    in_state(client, "left", "running")
+    client.cancel("left", force=True)
+    in_state(client, "left", "cancelled")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from dovetail.agent.probing.probing import Probing
 from dovetail.agent.questions import answer
 from dovetail.agent.reports import ReportOutbox
 from dovetail.agent.server_line import ServerLine
+from dovetail.agent.sessions import AgentTerminals
 from dovetail.agent.settings import AgentSettings
 from dovetail.agent.task_use import GpuMeter, UseMeter
 from dovetail.backends.contract import Refusal
@@ -31,6 +32,7 @@ from dovetail.model.task_flows import TaskFlows
 from dovetail.responses.nodes import NodeOrders, ReportedTask, RunOrder
 
 WAIT_FOR_ORDERS_S = 30.0
+SESSIONS = ("execute", "attach")
 REFUSED_EXIT = 126  # as shells say of what cannot be run
 
 _log = logging.getLogger(__name__)
@@ -66,8 +68,10 @@ class Agent:
             _log.info("node %s of %s", identity.node, identity.url)
             await work.reconcile(self._journal.all())
             await self._line.ask(self._introduce)
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._take_orders())
+            terminals = AgentTerminals(self._name, work, self._joined)
+            async with contextlib.AsyncExitStack() as closing, asyncio.TaskGroup() as group:
+                closing.callback(terminals.close)
+                group.create_task(self._take_orders(terminals))
                 group.create_task(self._report())
                 group.create_task(self._look_again())
                 group.create_task(self._introduce_changes())
@@ -107,8 +111,12 @@ class Agent:
         return self._work_there
 
     async def drain(self) -> None:
-        """Let the tasks of this node be moved elsewhere, and wait until none is left."""
-        await asyncio.to_thread(self._client.drain, self._name, reason="its agent stops")
+        """Let the tasks of this node be moved elsewhere, and wait until none is left; however long the control plane
+        cannot be reached. At once for a node that has not joined yet."""
+        if self._joined is None:
+            return
+        reason = "its agent stops"
+        await self._line.ask(lambda: asyncio.to_thread(self._client.drain, self._name, reason=reason))
         await self._journal.emptied.wait()
 
     # --- talking to the control plane ----------------------------------------------------------------------------
@@ -136,13 +144,16 @@ class Agent:
             return described
         return described | {"address": own_address(url)}
 
-    async def _take_orders(self) -> None:
+    async def _take_orders(self, terminals: AgentTerminals) -> None:
         while True:
             orders = await self._line.ask(self._wait_for_orders)
             self._version = orders["version"]
             self._carry_out(orders)
             for call in orders["calls"]:
-                self._start(answer(call, self._name, self._work, self._client))
+                if call["kind"] in SESSIONS:
+                    self._start(terminals.serve(call))
+                else:
+                    self._start(answer(call, self._name, self._work, self._client))
 
     async def _wait_for_orders(self) -> NodeOrders:
         after = self._version

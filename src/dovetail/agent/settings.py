@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from dovetail.agent.probing.probing import ProbeSettings
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.local.settings import LocalSettings
+from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.quantity import Duration
 from dovetail.model.text.reading import read_one
-from dovetail.model.text.strict import AtField, Strict
+from dovetail.model.text.strict import Strict
 
 DOCKER_URL = "unix:///var/run/docker.sock"
 _OF_ENGINES = ("url", "tls")
@@ -25,18 +26,12 @@ def _one_engine(given: object) -> object:
     return {"hosts": [engine], **{name: value for name, value in given.items() if name not in _OF_ENGINES}}
 
 
-def _check_one_engine(given: DockerSettings | None) -> DockerSettings | None:
-    if given is not None and len(given.hosts) != 1:
-        raise AtField(("hosts",), "an agent has the engine of its own machine; write docker: {url: unix:///…}")
-    return given
-
-
 class AgentSettings(Strict):
     data: Path = Field(default_factory=lambda: Path.home() / ".local/share/dovetail-agent")
     """Where it keeps its identity, its orders and the folders of tasks."""
     local: LocalSettings = LocalSettings()
     """How commands run here: the settings of the local backend. `node` is the name of the node."""
-    docker: Annotated[DockerSettings | None, BeforeValidator(_one_engine), AfterValidator(_check_one_engine)] = None
+    docker: Annotated[DockerSettings | None, BeforeValidator(_one_engine)] = None
     """The Docker engine of this machine, which runs containers: `{}` for the usual one, `{url: …}` for another, with
     the settings of the Docker backend except `hosts`. Without it the node takes no containers."""
     heartbeat: Annotated[Duration, Field(ge=0.5, le=600)] = 10.0
@@ -59,6 +54,9 @@ def read_settings(config: Path | None, name: str | None, data: Path | None) -> A
     """From a YAML file, with what the options say above it. Raises Invalid and OSError."""
     text, source = (b"{}", "options") if config is None else (config.read_bytes(), str(config))
     found = read_one(AgentSettings, text, source)
+    if found.docker is not None and len(found.docker.hosts) != 1:
+        words = "an agent has the engine of its own machine; write docker: {url: unix:///…}"
+        raise Invalid([Complaint(source, None, "docker.hosts", words)])
     if data is not None:
         found = found.model_copy(update={"data": data})
     return found if name is None else found.with_name(name)

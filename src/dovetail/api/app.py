@@ -22,7 +22,7 @@ from dovetail.api import (
     workload_changes,
     workloads,
 )
-from dovetail.api.nodes import nodes, probes
+from dovetail.api.nodes import nodes, probes, sessions
 from dovetail.api.nodes.fast_reports import FastReports
 from dovetail.api.policies import policies, service_affinity
 from dovetail.api.protocol import problems
@@ -49,6 +49,7 @@ MODULES = (
     questions,
     nodes,
     probes,
+    sessions,
     tokens,
     backends,
     network,

@@ -173,6 +173,8 @@ class AsyncClient:
     orders = awaited(Client.orders)
     answer_call = awaited(Client.answer_call)
     report_probes = awaited(Client.report_probes)
+    send_output = awaited(Client.send_output)
+    session_input = awaited(Client.session_input)
     cordon = awaited(Client.cordon)
     uncordon = awaited(Client.uncordon)
     drain = awaited(Client.drain)

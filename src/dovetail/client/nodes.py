@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dovetail.model.node import Node
     from dovetail.responses.nodes import (
         FailureReport,
+        InputPieces,
         NodeDetail,
         NodeOrders,
         NodeRow,
@@ -80,6 +81,27 @@ class NodeCalls:
         """For node agents: report what was measured. Returns whom to probe next, and with which keys."""
         found = self._http.json("POST", f"{_node(name)}/probes", json=dict(report), repeatable=True)
         return cast("ProbeOrders", found)
+
+    def send_output(
+        self,
+        name: str,
+        session: str,
+        *,
+        number: int,
+        content: str = "",
+        exit_code: int | None = None,
+        error: str = "",
+        unknown: bool = False,
+    ) -> None:
+        """For node agents: the next piece (base64) of what a command or an attached task wrote, or how it ended."""
+        body: dict[str, Any] = {"number": number, "content": content, "exit_code": exit_code}
+        path = f"{_node(name)}/sessions/{segment(session, 'session')}"
+        self._http.ask("POST", path, json={**body, "error": error, "unknown": unknown}, repeatable=True)
+
+    def session_input(self, name: str, session: str, *, after: int = 0, wait_s: float = 0.0) -> InputPieces:
+        """For node agents: what a command or an attached task is to read, as soon as there is some."""
+        path = f"{_node(name)}/sessions/{segment(session, 'session')}/input"
+        return cast("InputPieces", self._http.json("GET", path, params={"after": after, "wait_s": wait_s}))
 
     def cordon(self, name: str, *, reason: str = "") -> NodeDetail:
         return self._act(name, "cordon", reason)

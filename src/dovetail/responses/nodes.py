@@ -172,12 +172,29 @@ class RunOrder(TypedDict):
 
 class AgentCall(TypedDict):
     """A question to the agent, which it answers with `POST /nodes/NAME/calls/ID`. `kind` and what belongs to it:
-    `logs` (`offset`, `limit`), `log_tail` (`lines`), `log_since` (`at`)."""
+    `logs` (`offset`, `limit`), `log_tail` (`lines`), `log_since` (`at`). `execute` (`session`, `command`, `input`,
+    `terminal`) and `attach` (`session`, `input`) are not answered: the agent begins the session."""
 
     id: str
     kind: str
     key: str
     asked: dict[str, Any]
+
+
+class InputPiece(TypedDict):
+    """`content` (base64), or a new size of the terminal."""
+
+    content: str | None
+    rows: int | None
+    columns: int | None
+
+
+class InputPieces(TypedDict):
+    """What a command reads. `next`: the number to ask for next. `ended`: there is no more."""
+
+    pieces: list[InputPiece]
+    next: int
+    ended: bool
 
 
 class NodeOrders(TypedDict):

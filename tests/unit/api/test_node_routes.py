@@ -1,5 +1,6 @@
 """Nodes over HTTP: registering, heartbeats, labels and taints, cordon and drain, reservations, words."""
 
+import json
 from typing import Any
 
 import httpx
@@ -190,3 +191,31 @@ def test_reserved_capacity_is_held_until_it_is_released(http: httpx.Client) -> N
     assert http.delete(f"/reservations/{made['id']}").status_code == 204
     assert http.get("/nodes/node-3").json()["resources"]["gpu"]["free"] == 2
     problem_in(http.delete(f"/reservations/{made['id']}"), 404)
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "application/json; charset=utf-8"])
+def test_a_heartbeat_is_the_same_by_the_short_way_and_by_its_route(http: httpx.Client, media_type: str) -> None:
+    """The route reads what the short way leaves to it: bodies of another media type, and everything that is wrong."""
+    name = f"both-{len(media_type)}"
+    registered(http, name)
+    submitted(http, {"name": name, "run": {"command": ["x"]}, "node_selector": {"place": name}})
+    [order] = wait_for(lambda: beat(http, name)["run"])
+    use = {"cpu_cores": 0.5, "memory_bytes": 2**20, "io_pressure": 0.25}
+    body = {"used": {"cpu": "500m"}, "tasks": [{"key": order["key"], "state": "running", "use": use}]}
+    answer = http.post(f"/nodes/{name}/heartbeat", content=json.dumps(body), headers={"Content-Type": media_type})
+    assert (answer.status_code, answer.json()["run"]) == (200, [])
+    assert answer.headers["X-Request-Id"]
+    in_state(http, name, "running")
+    [task] = http.get(f"/workloads/{name}/tasks").json()["items"]
+    assert use.items() <= task["use"].items()
+    assert task["use"]["gpus"] is None
+    wait_for(lambda: http.get(f"/nodes/{name}").json()["resources"]["cpu"]["observed"] == 0.5)
+    for wrong, words in (({"tasks": [{"key": "x"}]}, "tasks"), ({"usde": {}}, "usde")):
+        refused = http.post(f"/nodes/{name}/heartbeat", content=json.dumps(wrong), headers={"Content-Type": media_type})
+        assert words in problem_in(refused, 422)["detail"]
+    assert http.post("/nodes/nobody/heartbeat", json={}).status_code == 404
+    assert http.get("/nodes/nobody/orders", params={"after": 0, "wait_s": 0.0}).status_code == 404
+    orders = http.get(f"/nodes/{name}/orders", params={"after": 0, "wait_s": 0.0}).json()
+    assert orders == http.get(f"/nodes/{name}/orders", params={"wait_s": 0.0, "after": 0}).json()
+    beat(http, name, {"key": order["key"], "state": "finished", "exit_code": 0})
+    assert "use" not in wait_for(lambda: http.get(f"/workloads/{name}/tasks").json()["items"])[0]

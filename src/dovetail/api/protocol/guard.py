@@ -15,8 +15,8 @@ from dovetail.api.protocol.problems import PROBES, HttpProblem
 from dovetail.control.services.access import AccessService, Caller
 
 _READING = frozenset({"GET", "HEAD"})
-_OWN_REPORTS = re.compile(r"/api/v1/nodes/([^/]+)/(?:heartbeat|probes|drain|calls/[^/]+)")
-_OWN_NODE = re.compile(r"/api/v1/nodes/([^/]+)(?:/orders)?")
+_OWN_REPORTS = re.compile(r"/api/v1/nodes/([^/]+)/(?:heartbeat|probes|drain|calls/[^/]+|sessions/[^/]+)")
+_OWN_NODE = re.compile(r"/api/v1/nodes/([^/]+)(?:/orders|/sessions/[^/]+/input)?")
 _REGISTER = ("POST", "/api/v1/nodes")
 _WHERE = "it lies in admin.token in the data folder of the server, where commands of the same account find it"
 _WHAT_TO_DO = f"{_WHERE}; elsewhere set DOVETAIL_TOKEN, or give --token-file FILE"

@@ -13,13 +13,14 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from dovetail.backends.contract import (
     Assignment,
     Capabilities,
+    CommandInput,
     LogChunk,
     NoOutput,
     Phase,
@@ -27,9 +28,11 @@ from dovetail.backends.contract import (
     Refusal,
     Report,
     Status,
+    TerminalSize,
 )
 from dovetail.backends.registered.calls import AgentCalls, CallKind, NodeCall
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
+from dovetail.backends.registered.sessions import AgentSessions
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.node import Node
@@ -77,7 +80,14 @@ class RegisteredBackend:
 
     # Nodes report with heartbeats. They choose the interval; this is what they are asked for.
     capabilities = Capabilities(
-        processes=True, containers=True, gpus=True, observes=True, logs=True, stale_for_s=HEARTBEAT_S
+        processes=True,
+        containers=True,
+        gpus=True,
+        observes=True,
+        logs=True,
+        executes=True,
+        attaches=True,
+        stale_for_s=HEARTBEAT_S,
     )
 
     def __init__(
@@ -90,6 +100,7 @@ class RegisteredBackend:
         self.name = name
         self._monotonic_s, self._now, self._node_of = monotonic_s, now, node_of
         self.calls = AgentCalls(self._ring)
+        self.sessions = AgentSessions()
         self._changes: dict[str, _Changes] = {}
         self._agent_seen_at: dict[str, float] = {}  # when an agent was last heard of that answers questions
         self._settled_at = 0.0
@@ -168,10 +179,42 @@ class RegisteredBackend:
     async def _ask(self, key: str, kind: CallKind, **asked: Any) -> dict[str, Any]:
         """Raises KeyError for a node without an agent that can be asked."""
         node = await self._node(key)
-        seen_at = self._agent_seen_at.get(node)
-        if seen_at is None or self._monotonic_s() - seen_at > FORGOTTEN_AFTER_S:
+        if not self._has_agent(node):
             raise NoOutput(f"node {node} has no agent that could be asked for it; look there")
         return await self.calls.ask(node, kind, key, **asked)
+
+    def _has_agent(self, node: str) -> bool:
+        seen_at = self._agent_seen_at.get(node)
+        return seen_at is not None and self._monotonic_s() - seen_at <= FORGOTTEN_AFTER_S
+
+    async def execute(
+        self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None
+    ) -> AsyncGenerator[bytes | int]:
+        size = None if terminal is None else {"rows": terminal.rows, "columns": terminal.columns}
+        session = self._session(key, "execute", given, command=list(command), terminal=size)
+        async with contextlib.aclosing(session) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
+        async with contextlib.aclosing(self._session(key, "attach", given)) as blocks:
+            async for block in blocks:
+                yield block
+
+    async def _session(
+        self, key: str, kind: CallKind, given: CommandInput | None, **asked: Any
+    ) -> AsyncGenerator[bytes | int]:
+        order = self._orders.get(key)
+        if order is None or not order.running:
+            raise KeyError(key)
+        node = order.assignment.node
+        if not self._has_agent(node):
+            raise Refusal(f"node {node} has no agent that could do it; go there")
+        async with self.sessions.opened(node, given) as session:
+            self.calls.tell(node, kind, key, session=session.id, input=given is not None, **asked)
+            async with contextlib.aclosing(session.blocks()) as blocks:
+                async for block in blocks:
+                    yield block
 
     async def _node(self, key: str) -> str:
         order, end = self._orders.get(key), self._ends.get(key)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-CallKind = Literal["logs", "log_tail", "log_since"]
+CallKind = Literal["logs", "log_tail", "log_since", "execute", "attach"]
 ANSWER_WITHIN_S = 10.0
 
 
@@ -31,7 +31,7 @@ class NodeCall:
 @dataclass(slots=True)
 class _Waiting:
     call: NodeCall
-    answer: "asyncio.Future[dict[str, Any] | None]"
+    answer: "asyncio.Future[dict[str, Any] | None] | None"  # None: nobody waits for one
     told: bool = False
 
 
@@ -45,12 +45,13 @@ class AgentCalls:
     async def ask(self, node: str, kind: CallKind, key: str, **asked: Any) -> dict[str, Any]:
         """The agent's answer. Raises KeyError if it does not know the attempt, AgentSilent if it does not answer."""
         call = NodeCall(secrets.token_hex(8), kind, key, asked)
-        waiting = _Waiting(call, asyncio.get_running_loop().create_future())
+        answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(call, answer)
         self._waiting.setdefault(node, {})[call.id] = waiting
         self.ring(node)
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
-                found = await waiting.answer
+                found = await answer
         except TimeoutError:
             words = f"the agent of node {node} did not answer within {ANSWER_WITHIN_S:g} s"
             raise AgentSilent(f"{words}; it keeps the output until it is back") from None
@@ -60,17 +61,25 @@ class AgentCalls:
             raise KeyError(key)
         return found
 
+    def tell(self, node: str, kind: CallKind, key: str, **asked: Any) -> None:
+        """Something that is not answered: the agent begins a session."""
+        waiting = _Waiting(NodeCall(secrets.token_hex(8), kind, key, asked), None)
+        self._waiting.setdefault(node, {})[waiting.call.id] = waiting
+        self.ring(node)
+
     def take(self, node: str) -> list[NodeCall]:
         """Those that the agent was not told yet."""
         found = [one for one in self._waiting.get(node, {}).values() if not one.told]
         for one in found:
             one.told = True
+            if one.answer is None:
+                self._forget(node, one.call.id)
         return [one.call for one in found]
 
     def answer(self, node: str, call: str, answer: dict[str, Any] | None) -> bool:
         """`answer` None: the agent does not know the attempt. False if nobody waits for it any more."""
         waiting = self._waiting.get(node, {}).get(call)
-        if waiting is None or waiting.answer.done():
+        if waiting is None or waiting.answer is None or waiting.answer.done():
             return False
         waiting.answer.set_result(answer)
         return True

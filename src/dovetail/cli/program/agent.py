@@ -9,6 +9,8 @@ from dovetail.cli.terminal.failure import Failure
 from dovetail.cli.terminal.parameters import Option
 
 if TYPE_CHECKING:
+    import asyncio
+
     from dovetail.agent.identity import JoinRequest
     from dovetail.agent.settings import AgentSettings
 
@@ -67,6 +69,12 @@ def _joining(url: str | None, token: str | None, fingerprint: str | None) -> "Jo
     return JoinRequest(address, given, fingerprint)
 
 
+async def _first_of(*parts: "asyncio.Future[None]") -> None:
+    import asyncio
+
+    await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+
+
 def _run(settings: "AgentSettings", joining: "JoinRequest | None") -> None:
     import asyncio
     import logging
@@ -82,13 +90,13 @@ def _run(settings: "AgentSettings", joining: "JoinRequest | None") -> None:
     async def live() -> None:
         agent = Agent(settings)
         running = asyncio.ensure_future(agent.run(joining))
-        asked = asyncio.Event()
-        told = asyncio.ensure_future(asked.wait())
+        signals: asyncio.Queue[None] = asyncio.Queue()
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, asked.set)
-        await asyncio.wait({running, told}, return_when=asyncio.FIRST_COMPLETED)
+            asyncio.get_running_loop().add_signal_handler(number, signals.put_nowait, None)
+        await _first_of(running, asyncio.ensure_future(signals.get()))
         if not running.done() and settings.drain_on_stop:
-            await asyncio.wait({running, asyncio.ensure_future(agent.drain())}, return_when=asyncio.FIRST_COMPLETED)
+            logging.getLogger(__name__).info("the node drains; tell it once more to stop without waiting for that")
+            await _first_of(running, asyncio.ensure_future(agent.drain()), asyncio.ensure_future(signals.get()))
         if not running.done():
             running.cancel()
         await asyncio.wait({running})

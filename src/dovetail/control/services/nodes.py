@@ -11,6 +11,7 @@ from typing import Any
 
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
+from dovetail.backends.registered.sessions import AgentSession
 from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.loop.inbox import Apply, Put
 from dovetail.control.settings import REGISTERED
@@ -166,6 +167,11 @@ class NodeService:
         """To a question that came with the orders. Nothing happens if nobody waits for it any more."""
         self._must_be_registered(name)
         self._registered.calls.answer(name, call, answer)
+
+    def session(self, name: str, session: str) -> AgentSession:
+        """Of a command or an attached task there. Raises UnknownSession."""
+        self._must_be_registered(name)
+        return self._registered.sessions.find(name, session)
 
     def _must_be_registered(self, name: str) -> None:
         if self._nodes.backend_of(name) != REGISTERED:

@@ -24,9 +24,11 @@ from tests.servers.docker import DockerServer
 from tests.servers.warm_process import WarmProcess
 
 from dovetail.api.nodes.nodes import CallAnswer, Heartbeat, answer_of, orders_of
+from dovetail.api.nodes.sessions import WrittenPiece, output_of, pieces_of
 from dovetail.backends.contract import Report
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registered.protocol import NotStarted, TaskReport
+from dovetail.backends.registered.sessions import UnknownSession
 from dovetail.model.event import NodeJoined
 from dovetail.model.node import Node
 from dovetail.model.workloads.workload import Workload
@@ -85,6 +87,23 @@ class AgentRoutes(RegisteredBackend):
         async def answer(name: str, call: str, request: Request) -> Response:
             self.calls.answer(name, call, answer_of(CallAnswer.model_validate(await request.json())))
             return Response(status_code=204)
+
+        @app.post("/api/v1/nodes/{name}/sessions/{session}")
+        async def written(name: str, session: str, request: Request) -> Response:
+            piece = output_of(WrittenPiece.model_validate(await request.json()))
+            try:
+                taken = await self.sessions.find(name, session).take(piece, 10)
+            except UnknownSession:
+                return _problem(404, "over")
+            return Response(status_code=204) if taken else _problem(503, "no room")
+
+        @app.get("/api/v1/nodes/{name}/sessions/{session}/input")
+        async def given(name: str, session: str, after: int, wait_s: float) -> Response:
+            try:
+                found = pieces_of(await self.sessions.find(name, session).give(after, min(wait_s, 0.5)))
+            except UnknownSession:
+                return _problem(404, "over")
+            return Response(json.dumps(found), media_type="application/json")
 
         return app
 

@@ -10,7 +10,7 @@ from tests.contract.backends.running import run_to_end
 from tests.servers.docker import IMAGE, DockerServer, busybox_root
 
 from dovetail.backends import retention
-from dovetail.backends.contract import Assignment, ExecutingBackend, Refusal
+from dovetail.backends.contract import Assignment, ExecutingBackend, MeasuringBackend, Refusal
 from dovetail.backends.docker import host
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.resources import CPU, MEMORY
@@ -101,6 +101,23 @@ def test_a_command_runs_next_to_a_container_that_runs(subject: Subject) -> None:
             await rig.finished(work.key)
             with pytest.raises(KeyError):
                 await anext(rig.backend.execute(work.key, ["ls"]))
+
+    run_async(scene)
+
+
+def test_what_a_container_uses_is_measured(subject: Subject) -> None:
+    async def scene() -> None:
+        async with started(subject) as rig:
+            work = await running(rig, shell("while :; do :; done"))
+            assert isinstance(rig.backend, MeasuringBackend)
+            while not (use := (await rig.backend.measure())[work.key].use).cpu_cores:
+                await subject.let_time_pass()
+            assert use.memory_bytes
+            assert use.disk_written_bytes is not None
+            assert use.network_sent_bytes is None, "it has no network"
+            await rig.backend.stop(work.key, "enough")
+            await rig.finished(work.key)
+            assert work.key not in await rig.backend.measure()
 
     run_async(scene)
 

@@ -247,6 +247,27 @@ def orders_and_questions(walk: Walk) -> None:
     walk.client.remove_node("waiting")
 
 
+@exercises("POST /nodes/{name}/sessions/{session}", "GET /nodes/{name}/sessions/{session}/input")
+def sessions_of_agents(walk: Walk) -> None:
+    walk.client.register_node({"name": "typing", "capacity": {"cpu": 4}, "labels": {"only": "typing"}})
+    with walk.submitted("beside-agent", node_selector={"only": "typing"}, run={"command": ["x"]}):
+        [order] = wait_for(lambda: walk.client.orders("typing", wait_s=5)["run"])
+        walk.client.heartbeat("typing", tasks=[{"key": order["key"], "state": "running"}], answers=True)
+        wait_for(lambda: walk.client.workload("beside-agent")["state"] == "running")
+        command = walk.client.execute("beside-agent", ["cat"], stdin="typed")["id"]
+        [call] = wait_for(lambda: walk.client.orders("typing")["calls"])
+        session = call["asked"]["session"]
+        assert (call["kind"], call["asked"]["command"]) == ("execute", ["cat"])
+        found = wait_for(lambda: walk.client.session_input("typing", session, wait_s=5)["pieces"])
+        assert found[0]["content"] == "dHlwZWQ="
+        walk.client.send_output("typing", session, number=0, content="dHlwZWQ=")
+        walk.client.send_output("typing", session, number=1, exit_code=3)
+        output = wait_for(lambda: one if (one := walk.client.exec_output(command)).ended else None)
+        assert (output.content, output.exit_code) == (b"typed", 3)
+    walk.client.heartbeat("typing", tasks=[{"key": order["key"], "state": "finished", "exit_code": 0}])
+    walk.client.remove_node("typing")
+
+
 @exercises("POST /failures")
 def failures(walk: Walk) -> None:
     walk.client.register_node({"name": "failing", "capacity": {"cpu": 1}, "labels": {"rack": "failing"}})

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dovetail.cli.render.parts.table import TableColumn
-from dovetail.model.text.quantity import show_bytes
+from dovetail.model.text.amounts import show_bytes
 
 if TYPE_CHECKING:
     from dovetail.responses.workloads import MeasuredTaskUse, TaskRow

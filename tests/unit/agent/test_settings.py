@@ -1,0 +1,32 @@
+"""Settings of an agent."""
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.agent.settings import DOCKER_URL, read_settings
+from dovetail.model.text.complaint import Invalid
+
+PODMAN = "docker: {url: 'unix:///run/podman.sock', pull: never}"
+
+
+def settings(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "agent.yaml"
+    file.write_text(text)
+    return file
+
+
+def test_an_engine_is_named_by_its_address_or_is_the_usual_one(tmp_path: Path) -> None:
+    assert read_settings(settings(tmp_path, "{}"), None, None).docker is None
+    usual = read_settings(settings(tmp_path, "docker: {}"), None, None).docker
+    assert usual is not None
+    assert [host.url for host in usual.hosts] == [DOCKER_URL]
+    other = read_settings(settings(tmp_path, PODMAN), None, None).docker
+    assert other is not None
+    assert ([host.url for host in other.hosts], other.pull) == (["unix:///run/podman.sock"], "never")
+
+
+def test_an_agent_has_one_engine(tmp_path: Path) -> None:
+    two = "docker: {hosts: {a: {url: 'unix:///a'}, b: {url: 'unix:///b'}}}"
+    with pytest.raises(Invalid, match="the engine of its own machine"):
+        read_settings(settings(tmp_path, two), None, None)
