@@ -111,8 +111,9 @@ def service_page() -> str:
         "",
         "<!-- written by `make docs` from the model, tools/service_fields.yaml and tools/workload_fields.yaml -->",
         "",
-        "The same fields stand in files, in `POST /api/v1/services` and in the Python client; [services](../services.md)",
-        "shows them at work. An example is a part of a service. *Elsewhere* is the nearest word of Kubernetes (K).",
+        "The same fields stand in files, in `POST /api/v1/services` and in the Python client. An example is a part of",
+        "a service; [services](../services.md) shows whole ones. *Elsewhere* is the nearest word of Kubernetes (K) and",
+        "Slurm (S).",
     ]
     lines += _field_tables(Service, [service, *own], places, "A service")
     return "\n".join(lines) + "\n"

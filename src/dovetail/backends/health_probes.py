@@ -68,7 +68,7 @@ async def _grpc(check: GrpcCheck, host: str, port: int) -> str:
     try:
         import grpc  # an extra, which is large
     except ImportError:
-        return "this server cannot ask gRPC services: pip install 'dovetail[grpc]'"
+        return "this server cannot ask gRPC services: pip install 'dovetail-scheduler[grpc]'"
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     named = check.service.encode()
     question = b"" if not named else b"\x0a" + _varint(len(named)) + named  # HealthCheckRequest.service

@@ -49,6 +49,6 @@ def test_a_failing_hook_does_not_keep_the_next_from_hearing(monkeypatch: pytest.
 
 
 def test_without_hooks_nothing_is_started(tmp_path: Path) -> None:
-    assert list(SubsystemHost(Settings().subsystem_settings(), tmp_path)._hosted) == ["backend_health"]
+    assert sorted(SubsystemHost(Settings().subsystem_settings(), tmp_path)._hosted) == ["backend_health", "services"]
     named = Settings(hooks={"some": {}}).subsystem_settings()
-    assert sorted(SubsystemHost(named, tmp_path)._hosted) == ["backend_health", "hooks"]
+    assert sorted(SubsystemHost(named, tmp_path)._hosted) == ["backend_health", "hooks", "services"]

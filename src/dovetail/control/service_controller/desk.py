@@ -103,10 +103,12 @@ class ServiceDesk:
 
     async def _apply(self, spec: Service, cause: str) -> Applied:
         done: list[Applied] = []
+        lost = await on_store_thread(self._book.unreadable, (spec.namespace, spec.name))
+        first = 1 if lost is None else lost.newest + 1  # replicas of the lost revisions keep their names
 
         def change(record: ServiceRecord | None) -> ServiceRecord:
             done.append(_planned(record, spec))
-            return _with_definition(record, spec, done[-1], cause, time.time())
+            return _with_definition(record, spec, done[-1], cause, self._book.now(), first)
 
         await on_store_thread(self._book.change, (spec.namespace, spec.name), change)
         return done[-1]
@@ -117,7 +119,7 @@ class ServiceDesk:
             if bounds is not None and not bounds.min <= replicas <= bounds.max:
                 words = f"{record.name} scales itself between {bounds.min} and {bounds.max} replicas"
                 raise Conflict(f"{words}; change autoscale in its definition, or choose a number between these")
-            return replace(record, replicas=replicas, progress_at=time.time())
+            return replace(record, replicas=replicas, progress_at=self._book.now())
 
         return await self._changed(ref, namespace, change)
 
@@ -136,7 +138,7 @@ class ServiceDesk:
             to = max(earlier) if revision is None else revision
             if to == record.target:
                 raise Conflict(f"{record.name} has revision {to} already")
-            return record.aiming_at(to, time.time(), RolloutState.PROGRESSING)
+            return record.aiming_at(to, self._book.now(), RolloutState.PROGRESSING)
 
         return await self._changed(ref, namespace, change)
 
@@ -144,7 +146,7 @@ class ServiceDesk:
         """Replace all replicas with new ones of the same definition."""
 
         def change(record: ServiceRecord) -> ServiceRecord:
-            return _next_revision(record, record.spec, cause, time.time())
+            return _next_revision(record, record.spec, cause, self._book.now())
 
         return await self._changed(ref, namespace, change)
 
@@ -186,14 +188,15 @@ def _scaled(record: ServiceRecord, spec: Service) -> Service:
 
 
 def _with_definition(
-    record: ServiceRecord | None, spec: Service, done: Applied, cause: str, now: float
+    record: ServiceRecord | None, spec: Service, done: Applied, cause: str, now: float, number: int
 ) -> ServiceRecord:
+    """`number`: that of the first revision of a new service."""
     if record is None:
-        first = Revision(1, spec, now, cause)
+        first = Revision(number, spec, time.time(), cause)
         start = (
             spec.replicas if spec.autoscale is None else max(spec.autoscale.min, min(spec.autoscale.max, spec.replicas))
         )
-        return ServiceRecord(spec.namespace, spec.name, (first,), target=1, replicas=start, progress_at=now)
+        return ServiceRecord(spec.namespace, spec.name, (first,), target=number, replicas=start, progress_at=now)
     scaled = _scaled(record, spec)
     record = replace(record, replicas=scaled.replicas)
     if done.outcome is ApplyOutcome.REPLACED:
@@ -205,7 +208,7 @@ def _with_definition(
 
 
 def _next_revision(record: ServiceRecord, spec: Service, cause: str, now: float) -> ServiceRecord:
-    made = Revision(record.newest + 1, spec, now, cause)
+    made = Revision(record.newest + 1, spec, time.time(), cause)
     kept = sorted([*record.revisions, made], key=lambda one: one.number)
     needed = {made.number, record.target, record.stable, record.active}
     while len(kept) > KEPT_REVISIONS:
