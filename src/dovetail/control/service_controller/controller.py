@@ -6,6 +6,7 @@ twice is a conflict of names, and no second replica.
 """
 
 import asyncio
+import secrets
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
@@ -360,7 +361,7 @@ def _made(record: ServiceRecord, action: Create, taken: set[int]) -> _New:
     for port in spec.ports:
         number = port.port
         if number is None:
-            number = next((one for one in _port_numbers(record) if one not in taken), None)
+            number = next((one for one in _port_numbers() if one not in taken), None)
         if number is None:
             words = f"replicas have all ports from {FIRST_PORT} to {LAST_PORT}; write the port {port.name} as a number"
             raise NoPortLeft(words)
@@ -371,10 +372,11 @@ def _made(record: ServiceRecord, action: Create, taken: set[int]) -> _New:
     )
 
 
-def _port_numbers(record: ServiceRecord) -> Iterable[int]:
-    """Every port that may be given, from a number on that is always the same for one service."""
+def _port_numbers() -> Iterable[int]:
+    """Every port that may be given, from a random number on: others may listen on the same machines, and a replica that
+    meets them gets another port when it is made again."""
     size = LAST_PORT - FIRST_PORT + 1
-    start = sum(map(ord, f"{record.namespace}/{record.name}")) * 97 % size
+    start = secrets.randbelow(size)
     return (FIRST_PORT + (start + step) % size for step in range(size))
 
 

@@ -48,8 +48,8 @@ class _Watch:
 
 
 class HealthWatch:
-    """`changed`: called when a replica became ready or stopped being so. `restart`: called with the key of an attempt
-    that must start again, and why. `run_command`: the exit code of a command next to an attempt; may raise.
+    """`changed`: called when a replica became ready or stopped being so, and when the words change that say why it is
+    not. `restart`: called with the key of an attempt that must start again, and why. `run_command`: the exit code of a command next to an attempt; may raise.
     `clock`: the time."""
 
     def __init__(
@@ -130,7 +130,11 @@ class HealthWatch:
                 problem = f"the check cannot be made: {error}"
         watch.under_way.discard(kind)
         if self._watches.get(watch.replica.key) is watch and watch.replica.online:
+            health = watch.replica.service.health
+            said = trouble_in(health, watch.health)
             watch.health = watch.health.answered(kind, check, problem)
+            if trouble_in(health, watch.health) != said:
+                self._changed()
             self._judge(watch, self._clock())
             self._wakened.set()
 
