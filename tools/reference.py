@@ -1,7 +1,8 @@
 """Write the reference pages from the models:  python tools/reference.py [--check]
 
-`docs/reference/workload.md` has every field of a workload. Names, types and defaults come from the model; what a field
-means, an example and the words of other schedulers from `tools/workload_fields.yaml`. `docs/reference/settings.md` has
+`docs/reference/workload.md` has every field of a workload, `docs/reference/service.md` those of a service. Names, types
+and defaults come from the models; what a field means, an example and the words of other schedulers from
+`tools/workload_fields.yaml` and `tools/service_fields.yaml`. `docs/reference/settings.md` has
 every setting, with the text that stands below it in its class. `--check` writes nothing and fails if a page is stale.
 """
 
@@ -25,6 +26,7 @@ from dovetail.control.subsystems.built_in import BackendHealthSettings
 from dovetail.control.subsystems.network.settings import MeasuringSettings
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
+from dovetail.model.services.service import Service
 from dovetail.model.text.quantity import format_bytes, format_duration
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.filters.resources import ResourcesSettings
@@ -32,6 +34,7 @@ from dovetail.placement.scores.domain import DomainPackingSettings, DomainSettin
 
 ROOT = Path(__file__).parents[1]
 FIELDS = ROOT / "tools" / "workload_fields.yaml"
+SERVICE_FIELDS = ROOT / "tools" / "service_fields.yaml"
 #: Amounts by the function that reads them: how the page calls them, and how a default is written.
 AMOUNTS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "parse_cores": ("cores", "{:g}".format),
@@ -62,7 +65,7 @@ Schema = Mapping[str, Any]
 
 
 def main() -> int:
-    pages = {"workload.md": workload_page(), "settings.md": settings_page()}
+    pages = {"workload.md": workload_page(), "service.md": service_page(), "settings.md": settings_page()}
     stale = [name for name, text in pages.items() if _read(name) != text]
     if "--check" in sys.argv:
         print(f"stale: {', '.join(stale)}; run make docs" if stale else "the reference is up to date")
@@ -77,15 +80,13 @@ def _read(name: str) -> str:
     return page.read_text() if page.exists() else ""
 
 
-def sections() -> list[dict[str, Any]]:
-    """What `workload.yaml` says, section by section."""
-    found: list[dict[str, Any]] = yaml.safe_load(FIELDS.read_text())
+def sections(file: Path = FIELDS) -> list[dict[str, Any]]:
+    """What a file of fields says, section by section."""
+    found: list[dict[str, Any]] = yaml.safe_load(file.read_text())
     return found
 
 
 def workload_page() -> str:
-    schema = Workload.model_json_schema()
-    models = {"Workload": schema, **schema["$defs"]}
     places = {section["model"]: section["path"] for section in sections()}
     lines = [
         "# Every field of a workload",
@@ -95,17 +96,48 @@ def workload_page() -> str:
         "The same fields stand in files, in `POST /api/v1/workloads` and in the Python client. An example is a part of",
         "a workload. *Elsewhere* is the nearest word of Kubernetes (K) and Slurm (S).",
     ]
-    for section in sections():
-        lines += ["", f"## `{section['path']}`" if section["path"] else "## A workload", ""]
-        lines += [section["more"], ""] if "more" in section else []
-        lines += ["| field | type | default | meaning | example | elsewhere |", "|---|---|---|---|---|---|"]
+    lines += _field_tables(Workload, sections(), places, "A workload")
+    return "\n".join(lines) + "\n"
+
+
+def service_page() -> str:
+    """Fields that services share with workloads are said once, in the file of workloads."""
+    workload, *parts = sections()
+    service, *own = sections(SERVICE_FIELDS)
+    shared = {name: said for name, said in workload["fields"].items() if name in Service.model_fields}
+    service = service | {"fields": shared | service["fields"]}
+    places = {section["model"]: f"workload.md {section['path']}" for section in parts}
+    places |= {section["model"]: section["path"] for section in own}
+    lines = [
+        "# Every field of a service",
+        "",
+        "<!-- written by `make docs` from the model, tools/service_fields.yaml and tools/workload_fields.yaml -->",
+        "",
+        "The same fields stand in files, in `POST /api/v1/services` and in the Python client. An example is a part of",
+        "a service; [services](../services.md) shows whole ones. *Elsewhere* is the nearest word of Kubernetes (K) and",
+        "Slurm (S).",
+    ]
+    lines += _field_tables(Service, [service, *own], places, "A service")
+    return "\n".join(lines) + "\n"
+
+
+def _field_tables(
+    kind: type[BaseModel], described: list[dict[str, Any]], places: Mapping[str, str], title: str
+) -> Iterator[str]:
+    """A table for each section."""
+    schema = kind.model_json_schema()
+    models = {kind.__name__: schema, **schema["$defs"]}
+    for section in described:
+        yield from ("", f"## `{section['path']}`" if section["path"] else f"## {title}", "")
+        if "more" in section:
+            yield from (section["more"], "")
+        yield from ("| field | type | default | meaning | example | elsewhere |", "|---|---|---|---|---|---|")
         model = models[section["model"]]
         for name, field in model["properties"].items():
             said = section["fields"][name]
             cells = [f"`{name}`", type_words(field, models, places), default_words(name, field, model), said["meaning"]]
             cells += ["<br>".join(f"`{line}`" for line in said["example"].splitlines()), _elsewhere(said)]
-            lines.append(_row(cells))
-    return "\n".join(lines) + "\n"
+            yield _row(cells)
 
 
 def settings_page() -> str:
@@ -209,7 +241,7 @@ def type_words(field: Schema, models: Schema, places: Mapping[str, str]) -> str:
         name = field["$ref"].rpartition("/")[2]
         if "enum" in models[name]:
             return ", ".join(f"`{word}`" for word in models[name]["enum"])
-        return f"[`{places[name]}`](#{_anchor(places[name])})" if places.get(name) else "see below"
+        return _link(places[name]) if places.get(name) else "see below"
     if "format" in field:
         return WORDS["string"]  # what YAML reads as a number is taken as text
     if "anyOf" in field:
@@ -225,6 +257,12 @@ def type_words(field: Schema, models: Schema, places: Mapping[str, str]) -> str:
         held = field.get("additionalProperties")
         return f"mapping to {type_words(held, models, places)}" if isinstance(held, dict) and held else "mapping"
     return WORDS.get(field.get("type", ""), "any value")
+
+
+def _link(place: str) -> str:
+    """To the section of a place, which may be on another page: `workload.md run`."""
+    page, _, path = place.rpartition(".md ")
+    return f"[`{path}`]({page + '.md' if page else ''}#{_anchor(path)})"
 
 
 def default_words(name: str, field: Schema, model: Schema) -> str:

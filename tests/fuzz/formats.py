@@ -42,6 +42,7 @@ expressions = st.sampled_from(
 ) | st.integers(0, 300).map(lambda seed: Expressions(random.Random(seed)).condition())
 array_indices = st.sampled_from(("1-3", "0,2,4", "1-9:4", "0-3%2", "7"))
 prose = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=40)
+url_paths = st.sampled_from(("/", "/healthz", "/a/b?c=d", "/%20"))
 
 FORMATS: dict[str, st.SearchStrategy[str]] = {
     "name": names,
@@ -59,6 +60,7 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "array-indices": array_indices,
     "argument": prose,
     "expression": expressions,
+    "url-path": url_paths,
     "printable": prose,
     "prose": prose,
     "cores": cores,

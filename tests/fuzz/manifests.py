@@ -22,6 +22,7 @@ from tests.fuzz.formats import (
     node_names,
     prose,
     time_spans,
+    url_paths,
 )
 
 Manifest = dict[str, Any]
@@ -73,6 +74,7 @@ _more = {
     "traffic": st.lists(st.fixed_dictionaries({"to": names, "mbps": st.integers(1, 9000)}), max_size=1),
     "conflicts": st.lists(names, max_size=1),
     "retries": st.integers(0, 3),
+    "restart": st.sampled_from(("on_failure", "always")),
     "run": runs,
 }
 _sizes: Manifests = (
@@ -89,6 +91,42 @@ def _joined(*parts: Manifest) -> Manifest:
 
 
 workloads: Manifests = st.builds(_joined, st.fixed_dictionaries({"name": _own_names | names}, optional=_more), _sizes)
+_checks = st.builds(
+    _joined,
+    st.sampled_from(({"tcp": "http"}, {"http": "/healthz"}, {"grpc": {"service": "cart"}}, {"command": ["true"]}))
+    | url_paths.map(lambda path: {"http": {"path": path, "port": "http"}}),
+    st.fixed_dictionaries({}, optional={"successes": st.integers(1, 9), "failures": st.integers(1, 9)}),
+)
+_health = st.fixed_dictionaries({}, optional=dict.fromkeys(("startup", "readiness", "liveness"), _checks))
+_updates = st.fixed_dictionaries(
+    {},
+    optional={
+        "strategy": st.sampled_from(("rolling", "blue_green")),
+        "max_unavailable": st.integers(0, 3),
+        "max_surge": st.integers(1, 3),
+        "min_ready": time_spans,
+        "rollback": st.booleans(),
+        "drain": st.sampled_from(("0s", "50ms")),
+    },
+)
+_of_workloads = ("kind", "service", "deadline", "retries", "restart")
+services: Manifests = st.fixed_dictionaries(
+    {
+        "name": _own_names | names.filter(lambda name: len(name) < 50),
+        "kind": st.just("service"),
+        "ports": st.sampled_from(([{"name": "http"}], [{"name": "http", "port": 8080}, {"name": "dns"}])),
+    },
+    optional={
+        **{name: more for name, more in _more.items() if name not in _of_workloads},
+        "replicas": st.integers(0, 3),
+        "health": _health,
+        "update": _updates,
+        "autoscale": st.fixed_dictionaries(
+            {"max": st.integers(3, 5), "target": st.just(10), "query": st.just({"url": "http://127.0.0.1:9/length"})},
+            optional={"min": st.integers(1, 3), "tolerance": weights.filter(lambda one: one < 1)},
+        ),
+    },
+)
 #: Those that run on this machine.
 plain_workloads: Manifests = st.fixed_dictionaries(
     {"name": _own_names, "run": runs, "backends": st.just({"allow": ["here"]})}

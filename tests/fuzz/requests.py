@@ -17,6 +17,7 @@ from tests.fuzz.manifests import (
     policies,
     reservations,
     scopes,
+    services,
     simulated_backends,
     topologies,
     workloads,
@@ -25,6 +26,11 @@ from tests.fuzz.manifests import (
 Bodies = st.SearchStrategy[Any]
 
 _several = st.lists(workloads, min_size=1, max_size=3, unique_by=lambda one: one["name"])
+_node_rules = st.builds(
+    lambda some, required: {"nodes": some, "required": required},
+    st.lists(node_names, min_size=1, max_size=2),
+    st.booleans(),
+)
 _submissions = plain_workloads | workloads | _several | _several.map(lambda some: {"workloads": some})
 
 #: By route; what is not here is generated from its schema.
@@ -53,21 +59,21 @@ BODIES: dict[str, Bodies] = {
     "PUT /policies/{name}": policies,
     "POST /policies/{name}/attachments": scopes,
     "DELETE /policies/{name}/attachments": scopes,
-    "PUT /services/{service}/{side}": st.builds(
-        lambda some, required: {"nodes": some, "required": required},
-        st.lists(node_names, min_size=1, max_size=2),
-        st.booleans(),
-    ),
+    "PUT /services/{service}/affinity": _node_rules,
+    "PUT /services/{service}/antiaffinity": _node_rules,
+    "POST /services": services | services.map(lambda one: {"services": [one]}),
     "POST /constraints/check": expressions.map(lambda text: {"expression": text}),
 }
 PREFIX = "/api/v1"
-_CHOSEN = ("/backends/{name}", "/policies/{name}", "/services/{service}/{side}")
+_SIDES = ("/services/{service}/affinity", "/services/{service}/antiaffinity")
+_CHOSEN = ("/backends/{name}", "/policies/{name}", *_SIDES)
 _LATEST = 12
 _UNKNOWN = 8  # one in so many asks for what may not exist
 #: By the path of a POST: what kind of thing it makes, and which field of the answer names it.
 _MADE = {
     "/workloads": ("workloads", "id"),
     "/nodes": ("nodes", "name"),
+    "/services": ("services", "name"),
     "/reservations": ("reservations", "id"),
     "/tokens/join": ("tokens", "id"),
     "/workloads/{ref}/exec": ("exec", "id"),
@@ -120,7 +126,9 @@ class KnownThings:
         elif case.operation.method == "post" and path in _MADE:
             kind, field = _MADE[path]
             body = response.json()
-            self._values[kind] += [one[field] for one in body.get("accepted", [body]) if field in one]
+            self._values[kind] += [
+                one[field] for one in body.get("accepted", body.get("services", [body])) if field in one
+            ]
 
     def choose(self, context: HookContext, path_parameters: dict[str, Any]) -> dict[str, Any]:
         """For the hook `map_path_parameters`. What was generated decides which it is, so that a seed repeats it."""
@@ -129,8 +137,6 @@ class KnownThings:
         for name, value in (path_parameters or {}).items():
             number = crc32(repr(value).encode())
             known = self._values[_kind(path, name)]
-            if name == "side":
-                continue
             if context.operation.method == "put" and path in _CHOSEN:
                 path_parameters[name] = f"own-{number % 9}"
             elif known and number % _UNKNOWN:

@@ -10,18 +10,20 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter
 from tests.examples import examples
 from tests.fuzz.formats import FORMATS
-from tests.fuzz.manifests import Manifest, Manifests, nodes, policies, reservations, topologies, workloads
+from tests.fuzz.manifests import Manifest, Manifests, nodes, policies, reservations, services, topologies, workloads
 from tests.fuzz.requests import BODIES
 from tests.unit.api.server import settings_in
 
 from dovetail.api.app import create_app
-from dovetail.api.protocol.reading import JSON, YAML, read_model, read_workloads
+from dovetail.api.protocol.reading import JSON, YAML, read_model, read_services, read_workloads
 from dovetail.control.plane import ControlPlane
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.policy import Policy
 from dovetail.model.record import spec_text
 from dovetail.model.reservation import Reservation
+from dovetail.model.services.health import UrlPath
+from dovetail.model.services.service import Service
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.moment import MomentField
 from dovetail.model.text.quantity import Bandwidth, Bytes, Cores, Duration, GpuAmount, Latency
@@ -30,6 +32,7 @@ from dovetail.model.workloads.affinity import Level
 from dovetail.model.workloads.array_indices import ArrayText
 from dovetail.model.workloads.selection import LabelKey, LabelValue
 from dovetail.model.workloads.workload import QueuePath, Workload
+from dovetail.services.replicas import ports_of, replica_workload
 
 MOST = 2**20
 ANY = st.recursive(
@@ -79,7 +82,44 @@ def test_other_manifests_that_keep_the_rules_are_read(
 @given(workloads, st.data())
 @examples(150)
 def test_a_field_with_any_other_value_is_read_or_refused(manifest: Manifest, data: st.DataObject) -> None:
-    """Deep inside too: a path into the manifest is drawn, and what is there is replaced."""
+    spoil(manifest, data)
+    for media_type, written in ((JSON, json.dumps(manifest)), (YAML, in_yaml(manifest))):
+        with suppress(Invalid):
+            found = read_workloads(written.encode(), media_type, MOST, 1)
+            assert [Workload.model_validate_json(spec_text(one)) for one in found] == found
+
+
+@given(services)
+@examples(100)
+def test_a_service_is_the_same_from_yaml_from_json_and_from_the_store_and_its_replicas_are_workloads(
+    manifest: Manifest,
+) -> None:
+    from_json = read_services(json.dumps(manifest).encode(), JSON, MOST, 1)
+    from_yaml = read_services(in_yaml(manifest).encode(), YAML, MOST, 1)
+    assert from_json == from_yaml
+    assert_stored_and_made(from_json)
+
+
+@given(services, st.data())
+@examples(150)
+def test_a_field_of_a_service_with_any_other_value_is_read_or_refused(manifest: Manifest, data: st.DataObject) -> None:
+    spoil(manifest, data)
+    for media_type, written in ((JSON, json.dumps(manifest)), (YAML, in_yaml(manifest))):
+        with suppress(Invalid):
+            assert_stored_and_made(read_services(written.encode(), media_type, MOST, 1))
+
+
+def assert_stored_and_made(found: list[Service]) -> None:
+    for one in found:
+        assert Service.model_validate_json(one.model_dump_json(exclude_unset=True)) == one
+        ports = {port.name: port.port or 20_000 + at for at, port in enumerate(one.ports)}
+        replica = replica_workload(one, 999_999_999, 9_999, ports)
+        assert ports_of(one, replica) == ports
+        assert read_workloads(spec_text(replica).encode(), JSON, MOST, 1) == [replica]
+
+
+def spoil(manifest: Manifest, data: st.DataObject) -> None:
+    """A path into the manifest is drawn, and what is there is replaced by anything."""
     place: object = manifest
     while isinstance(place, dict | list) and place:
         key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
@@ -88,10 +128,6 @@ def test_a_field_with_any_other_value_is_read_or_refused(manifest: Manifest, dat
             place[key] = data.draw(ANY)
             break
         place = inner
-    for media_type, written in ((JSON, json.dumps(manifest)), (YAML, in_yaml(manifest))):
-        with suppress(Invalid):
-            found = read_workloads(written.encode(), media_type, MOST, 1)
-            assert [Workload.model_validate_json(spec_text(one)) for one in found] == found
 
 
 TYPES = {
@@ -110,6 +146,7 @@ TYPES = {
     "latency": Latency,
     "time-span": Duration,
     "moment": MomentField,
+    "url-path": UrlPath,
 }
 
 

@@ -103,7 +103,7 @@ def _applied(done: Applied) -> AppliedService:
     }
 
 
-@router.post("", openapi_extra=takes(Service, many=True))
+@router.post("", openapi_extra=takes(Service, many="services"))
 async def apply(request: Request, dry_run: bool = False, by: By = "") -> Json[AppliedServices]:
     """Make services, or change them: what is written is what there should be. Durable when this answers; replicas
     follow. `dry_run` only says what would be created, changed in place or replaced."""

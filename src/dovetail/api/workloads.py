@@ -98,7 +98,7 @@ def start_fields(guess: StartGuess | None) -> PredictedStart:
     }
 
 
-@router.post("", openapi_extra=takes(Workload, many=True))
+@router.post("", openapi_extra=takes(Workload, many="workloads"))
 async def submit(
     request: Request,
     dry_run: bool = False,

@@ -47,11 +47,11 @@ async def _http(check: HttpCheck, host: str, port: int) -> str:
         while True:
             event = protocol.next_event()
             if event is h11.NEED_DATA:
-                protocol.receive_data(await reader.read(_BYTES_AT_ONCE))
+                if not (data := await reader.read(_BYTES_AT_ONCE)):
+                    return f"port {port} closed the connection without an answer"
+                protocol.receive_data(data)
             elif isinstance(event, h11.Response):
                 return "" if event.status_code < _FIRST_BAD_STATUS else f"{check.path} answers {event.status_code}"
-            elif isinstance(event, h11.ConnectionClosed):
-                return f"port {port} closed the connection without an answer"
     except h11.RemoteProtocolError as error:
         return f"port {port} does not speak HTTP: {error}"
     finally:
@@ -68,7 +68,7 @@ async def _grpc(check: GrpcCheck, host: str, port: int) -> str:
     try:
         import grpc  # an extra, which is large
     except ImportError:
-        return "this server cannot ask gRPC services: pip install 'dovetail[grpc]'"
+        return "this server cannot ask gRPC services: pip install 'dovetail-scheduler[grpc]'"
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     named = check.service.encode()
     question = b"" if not named else b"\x0a" + _varint(len(named)) + named  # HealthCheckRequest.service

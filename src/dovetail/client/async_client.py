@@ -125,6 +125,15 @@ class AsyncClient:
                 return waiting.rows()
             await asyncio.sleep(waiting.pause_s(monotonic()))
 
+    # services
+    apply = awaited(Client.apply)
+    services = awaited(Client.services)
+    service = awaited(Client.service)
+    scale = awaited(Client.scale)
+    undo_rollout = awaited(Client.undo_rollout)
+    restart_service = awaited(Client.restart_service)
+    remove_service = awaited(Client.remove_service)
+
     # workloads
     submit = awaited(Client.submit)
     submit_yaml = awaited(Client.submit_yaml)

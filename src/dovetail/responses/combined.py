@@ -6,8 +6,9 @@ from dovetail.responses.network import DomainRow, TopologyAnswer
 from dovetail.responses.nodes import NodeDetail, NodeRow, NodeTask
 from dovetail.responses.questions import DecisionRow
 from dovetail.responses.queues import QueueItem
+from dovetail.responses.services import AppliedService
 from dovetail.responses.system import ClusterSummary, HistoryRow
-from dovetail.responses.workloads import AttemptRow, TaskRow, WorkloadDetail
+from dovetail.responses.workloads import AcceptedWorkload, AttemptRow, TaskRow, WorkloadDetail
 
 
 class WorkloadDescription(TypedDict):
@@ -25,6 +26,13 @@ class FinishedWorkloads(TypedDict):
     """`dovetail submit --wait`."""
 
     workloads: list[WorkloadDetail]
+
+
+class AppliedDefinitions(TypedDict):
+    """`dovetail apply`, and `dovetail submit` of files with services. `accepted`: workloads that were submitted."""
+
+    services: list[AppliedService]
+    accepted: list[AcceptedWorkload]
 
 
 class NodeWithTasks(NodeDetail):

@@ -58,6 +58,12 @@ def is_ready(health: Health, found: AttemptHealth) -> bool:
     return health.readiness is None or found.of(CheckKind.READINESS).well is True
 
 
+def is_unknown(health: Health, found: AttemptHealth) -> bool:
+    """Too few answers came to say that it is ready, or that it is not."""
+    checks = due_checks(health, found)
+    return not is_ready(health, found) and found.of(checks[0][0]).well is None
+
+
 def must_restart(health: Health, found: AttemptHealth) -> str:
     """Why the attempt has to be stopped and started again; empty if it need not."""
     for kind, check in ((CheckKind.STARTUP, health.startup), (CheckKind.LIVENESS, health.liveness)):

@@ -76,7 +76,7 @@ def _rolling(record: ServiceRecord, replicas: list[ReplicaSeen], update: Update,
     spare = available - (wanted - update.max_unavailable)
     replaced = [one for one in old if one.index in new and _counts(new[one.index], update, now)]
     for one in [*replaced, *(other for other in old if other not in replaced)]:
-        if one.ready_since is None and (one.index in new or one.index >= wanted or spare >= 0):
+        if one.ready_since is None and not one.unknown and (one.index in new or one.index >= wanted or spare >= 0):
             actions.append(Drain(one.workload))  # it serves nobody
         elif spare > 0:
             actions.append(Drain(one.workload))

@@ -50,6 +50,10 @@ class ServiceRecord:
     def spec(self) -> Service:
         return self.revision(self.target).spec
 
+    def spec_of(self, number: int) -> Service:
+        """The definition of a revision; the present one for a revision that is not kept any more."""
+        return next((one.spec for one in self.revisions if one.number == number), self.spec)
+
     def revision(self, number: int) -> Revision:
         """Raises KeyError for one that is not kept any more."""
         for one in self.revisions:
@@ -70,7 +74,7 @@ class ServiceRecord:
 class ReplicaSeen:
     """A replica that has not ended. `ready_since`: None while it is not ready. `draining_since`: since when it gets no
     traffic because it is to stop. `stopping`: it was told to. `crashes`: short runs in a row. `trouble`: why it is not
-    ready, in words."""
+    ready, in words. `unknown`: it runs, and too few of its checks were answered to say whether it is ready."""
 
     index: int
     revision: int
@@ -80,6 +84,7 @@ class ReplicaSeen:
     stopping: bool = False
     crashes: int = 0
     trouble: str = ""
+    unknown: bool = False
 
     @property
     def is_live(self) -> bool:

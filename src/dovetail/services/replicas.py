@@ -12,7 +12,7 @@ from dovetail.model.services.health import HealthCheck
 from dovetail.model.services.service import Service
 from dovetail.model.workloads.affinity import HOST, Affinity, Peers, Spread
 from dovetail.model.workloads.roles import SERVICE_LABEL
-from dovetail.model.workloads.workload import Restart, TaskTemplate, Workload, WorkloadKind
+from dovetail.model.workloads.workload import RestartPolicy, TaskTemplate, Workload, WorkloadKind
 
 REVISION_LABEL = "dovetail/revision"
 PORT_LABEL = "dovetail/port-{}"
@@ -41,6 +41,15 @@ class ReplicaName:
         found = _REPLICA.fullmatch(workload)
         return None if found is None else ReplicaName(found[1], int(found[2]), int(found[3]))
 
+    @staticmethod
+    def of(workload: Workload) -> "ReplicaName | None":
+        """None for a workload that is no replica, whatever its name looks like."""
+        found = ReplicaName.read(workload.name)
+        if found is None or workload.restart is not RestartPolicy.ALWAYS:
+            return None
+        expected = {SERVICE_LABEL: found.service, REVISION_LABEL: str(found.revision)}
+        return found if expected.items() <= workload.labels.items() else None
+
 
 def replica_workload(service: Service, revision: int, index: int, ports: Mapping[str, int]) -> Workload:
     """`ports`: the number of every port of the replica, by name."""
@@ -57,7 +66,7 @@ def replica_workload(service: Service, revision: int, index: int, ports: Mapping
         "labels": labels,
         "affinity": [*service.affinity, *apart],
         "spread": service.spread or _spread(service),
-        "restart": Restart.ALWAYS,
+        "restart": RestartPolicy.ALWAYS,
         "run": service.run.model_copy(update={"env": environment}),
     }
     return Workload.model_validate(given | own)
@@ -76,8 +85,7 @@ def _spread(service: Service) -> list[Spread]:
 
 def _environment(service: Service, revision: int, index: int, ports: Mapping[str, int]) -> dict[str, str]:
     found = {"DOVETAIL_SERVICE": service.name, "DOVETAIL_REVISION": str(revision), "DOVETAIL_INDEX": str(index)}
-    for name, number in ports.items():
-        found[f"PORT_{re.sub('[^A-Za-z0-9]', '_', name).upper()}"] = str(number)
+    found |= {port.variable: str(ports[port.name]) for port in service.ports}
     if service.ports:
         found["PORT"] = str(ports[service.ports[0].name])
     return found
@@ -85,8 +93,7 @@ def _environment(service: Service, revision: int, index: int, ports: Mapping[str
 
 def ports_of(service: Service, workload: Workload) -> dict[str, int]:
     """The number of every port of a replica, read back from its definition."""
-    names = {port.name: f"PORT_{re.sub('[^A-Za-z0-9]', '_', port.name).upper()}" for port in service.ports}
-    found = {name: workload.run.env.get(variable, "") for name, variable in names.items()}
+    found = {port.name: workload.run.env.get(port.variable, "") for port in service.ports}
     return {name: int(number) for name, number in found.items() if number.isdigit()}
 
 

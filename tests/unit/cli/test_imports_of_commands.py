@@ -10,6 +10,7 @@ import pytest
 from tests.unit.api.server import serving, settings_in
 
 from dovetail.cli.command_table import COMMANDS
+from dovetail.client import Client
 
 #: What no command that only asks a server may import. Each takes a good part of the time that a command has.
 HEAVY = (
@@ -83,6 +84,11 @@ ASKED = """
     token
     token join
     reserve
+    services
+    services kept
+    scale kept 1
+    rollout status kept --now
+    rollout history kept
     run --name guarded -- true
     retry guarded
     exec guarded -- true
@@ -92,7 +98,7 @@ ASKED = """
     completion fish
 """
 #: They run something in their own process, or read files that the server does not read for them.
-OTHERS = {"simulate", "kubernetes", "agent", "serve", "demo", "config", "diff"}
+OTHERS = {"simulate", "kubernetes", "agent", "serve", "demo", "config", "diff", "apply"}
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
 REFUSED = {"run", "retry", "exec", "attach"}
 
@@ -136,6 +142,8 @@ def test_no_command_that_asks_a_server_imports_anything_heavy(url: str, tmp_path
     (tmp_path / "table.csv").write_text("from,to,distance\nnode-1,node-2,30\n")
     places = {"FILE": file, "NODE": tmp_path / "node.yaml", "TABLE": tmp_path / "table.csv"}
     lines = [[str(places.get(word, word)) for word in line.split()] for line in ASKED.strip().splitlines()]
+    with Client(url) as client:
+        client.apply({"name": "kept", "resources": {"cpu": "10m"}})
     found = list(imported([["--url", url, *words] for words in lines]))
     assert len(found) == len(lines)
     exits = [5 if words[0] in REFUSED else 0 for words in lines]

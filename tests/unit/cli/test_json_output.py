@@ -27,6 +27,7 @@ from dovetail.client.exchange import ServerAnswer
 from dovetail.client.transport import Transport
 from dovetail.responses.backends import AddedBackend, BackendDetail, BackendRow
 from dovetail.responses.combined import (
+    AppliedDefinitions,
     ClusterOverview,
     FinishedWorkloads,
     NodeWithTasks,
@@ -54,6 +55,7 @@ from dovetail.responses.policies import (
 from dovetail.responses.questions import CapacityAnswer, ExplainAnswer, FragmentationReport, Plans, WhyNotAnswer
 from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
 from dovetail.responses.rebalancing import Rebalancing
+from dovetail.responses.services import RevisionRow, ServiceDetail, ServiceRow
 from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
 from dovetail.responses.traffic import TrafficRow
@@ -119,10 +121,24 @@ PRINTED: dict[str, Any] = {
     "reserve show 1": ReservationRow,
     "reserve create --node node-4 --cpu 1 --for 1h": ReservationRow,
     "reserve add node-4 --cpu 1 --for 1h": ReservationRow,
+    "submit -f {files}/alone.yaml": AppliedDefinitions,
+    "apply -f {files}/service.yaml": AppliedDefinitions,
+    "apply -f {files}/service.yaml --dry-run": AppliedDefinitions,
+    "services": list[ServiceRow],
+    "services web": ServiceDetail,
+    "scale web 2": ServiceRow,
+    "rollout restart web": ServiceRow,
+    "rollout undo web --to 1": ServiceRow,
+    "rollout status web --now": ServiceDetail,
+    "rollout history web": list[RevisionRow],
     "version": Versions,
 }
 LAB = {"kind": "simulated", "groups": [{"prefix": "lab", "count": 1, "capacity": {"cpu": 1}}]}
-EXITS = {"policy violations east": (1,), "policy detach west --workload job": (0, 5)}  # some; and once only
+EXITS = {
+    "policy violations east": (1,),
+    "policy detach west --workload job": (0, 5),
+    "rollout undo web --to 1": (0, 5),
+}  # some; and once only
 #: They have `-o` too, but what they print does not come from a server.
 LOCAL = {"config show", "simulate scenario", "simulate swf"}
 
@@ -133,6 +149,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "short.yaml").write_text("name: short\nrun: {command: [x], simulate: {run_time: 10ms}}\n")
     (folder / "policy.yaml").write_text("name: written\nrequire: 'true'\n")
     (folder / "network.yaml").write_text("levels: [{name: leaf}]\ndomains: {leaf: {l1: [node-1, node-2]}}\n")
+    (folder / "service.yaml").write_text(
+        "{name: kept, kind: service, replicas: 0}\n---\n{name: stuck, resources: {cpu: 99}}\n"
+    )
+    (folder / "alone.yaml").write_text("{name: alone, kind: service, replicas: 0}\n")
     (folder / "lab.json").write_text(json.dumps(LAB))
     return folder
 
@@ -149,6 +169,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.set_distances([("node-1", "node-2", 25.0)])
         client.reserve("node-3", {"cpu": 1}, "1h")
         client.add_backend("lab", LAB)
+        client.apply({"name": "web", "ports": [{"name": "http"}], "resources": {"cpu": "10m"}})
         client.register_node({"name": "own", "taints": [{"key": "nobody", "effect": "NoSchedule"}]})
         wait_for(lambda: client.workload("stuck")["reason"])
         wait_for(lambda: client.workload("job")["state"] == "running")

@@ -11,18 +11,27 @@ from tools import reference
 
 from dovetail.backends.registry import KINDS
 from dovetail.control.subsystems.registry import BUILT_IN
+from dovetail.model.services.reading import services_of
+from dovetail.model.services.service import Service
+from dovetail.model.text.document import read_documents
 from dovetail.model.workloads.reading import read_workloads
-from dovetail.model.workloads.workload import Workload
+from dovetail.model.workloads.workload import TaskTemplate, Workload
 from dovetail.placement.registry import FILTERS, SCORES
 
 ROOT = Path(__file__).parents[3]
 #: Terms of node affinity with fewer fields than the one that is described.
 LIKE_A_PREFERENCE = ("NodeTerm", "WeightedTerm")
 SECTIONS = reference.sections()
+OF_SERVICES = reference.sections(reference.SERVICE_FIELDS)
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("workload.md", reference.workload_page()), ("settings.md", reference.settings_page())]
+    ("name", "text"),
+    [
+        ("workload.md", reference.workload_page()),
+        ("service.md", reference.service_page()),
+        ("settings.md", reference.settings_page()),
+    ],
 )
 def test_a_page_is_as_the_models_are(name: str, text: str) -> None:
     assert (ROOT / "docs" / "reference" / name).read_text() == text, "run: make docs"
@@ -58,4 +67,21 @@ def test_an_example_is_read_and_has_the_field(section: dict[str, Any]) -> None:
     for name, said in section["fields"].items():
         written = yaml.safe_load(said["example"])
         assert read_workloads(yaml.safe_dump({"name": "example"} | written), f"{section['model']}.{name}")
+        assert name in said["example"]
+
+
+def test_every_field_that_only_services_have_is_described_and_no_other() -> None:
+    schema = Service.model_json_schema()
+    of_workloads = {section["model"] for section in SECTIONS} | set(LIKE_A_PREFERENCE)
+    models = {"Service": schema, **{name: model for name, model in schema["$defs"].items() if "properties" in model}}
+    fields = {name: set(model["properties"]) for name, model in models.items() if name not in of_workloads}
+    fields["Service"] -= set(TaskTemplate.model_fields) - {"name"}
+    assert {section["model"]: set(section["fields"]) for section in OF_SERVICES} == fields
+
+
+@pytest.mark.parametrize("section", OF_SERVICES, ids=lambda section: section["model"])
+def test_an_example_of_a_service_is_read_and_has_the_field(section: dict[str, Any]) -> None:
+    for name, said in section["fields"].items():
+        written = yaml.safe_dump({"name": "example", "kind": "service"} | yaml.safe_load(said["example"]))
+        assert services_of(read_documents(written.encode(), f"{section['model']}.{name}"), "example")
         assert name in said["example"]

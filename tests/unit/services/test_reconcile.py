@@ -12,6 +12,7 @@ from dovetail.services.reconcile import next_step
 from dovetail.services.records import (
     Create,
     Drain,
+    NextStep,
     ReplicaSeen,
     Revision,
     RolloutState,
@@ -56,9 +57,21 @@ class World:
                 del self.replicas[id_]
             elif one.revision in self._bad:
                 self.replicas[id_] = replace(one, crashes=one.crashes + 1, trouble="exit status 3")
+            elif one.unknown:
+                self.replicas[id_] = replace(one, ready_since=self.now, unknown=False)
             elif one.ready_since is None and self.now - self.created_at[id_] >= self._ready_after_s:
                 self.replicas[id_] = replace(one, ready_since=self.now)
-        taken = next_step(self.record, self.replicas.values(), self.now)
+        self._take(next_step(self.record, self.replicas.values(), self.now))
+
+    def forget(self) -> None:
+        """The controller starts again: nobody has asked the replicas yet, and who is out of traffic is forgotten."""
+        assert self.record is not None
+        for id_, one in self.replicas.items():
+            unknown = one.ready_since is not None
+            self.replicas[id_] = replace(one, ready_since=None, unknown=unknown, draining_since=None)
+        self._take(next_step(self.record, self.replicas.values(), self.now))
+
+    def _take(self, taken: NextStep) -> None:
         self.record = taken.record
         for action in taken.actions:
             self._do(action)
@@ -82,7 +95,7 @@ class World:
 
     @property
     def ready(self) -> int:
-        return sum(one.ready_since is not None and one.is_live for one in self.replicas.values())
+        return sum((one.ready_since is not None or one.unknown) and one.is_live for one in self.replicas.values())
 
     def revisions(self) -> dict[int, int]:
         """By index: the revision of the live replica."""
@@ -222,6 +235,24 @@ def test_a_replica_counts_only_after_it_was_ready_for_long_enough() -> None:
     assert newest - began >= 5  # the second replica was replaced only then
 
 
+def test_a_restart_in_the_middle_of_an_update_stops_no_replica_that_may_be_serving() -> None:
+    world = running(3, max_surge=1, max_unavailable=0)
+    world.update()
+    world.settle(1)
+    for _ in range(20):
+        world.forget()
+        world.settle(3)
+        assert world.least_ready >= 3
+    assert world.revisions() == {0: 2, 1: 2, 2: 2}
+
+
+def test_an_old_replica_that_is_known_to_serve_nobody_is_stopped_at_once() -> None:
+    record = replace(record_of(service(1), revisions=2, stable=1), replicas=1)
+    new = ReplicaSeen(0, 2, 2)
+    assert Drain(1) in next_step(record, [ReplicaSeen(0, 1, 1), new], 1.0).actions
+    assert Drain(1) not in next_step(record, [ReplicaSeen(0, 1, 1, unknown=True), new], 1.0).actions
+
+
 def test_a_removed_service_stops_all_its_replicas() -> None:
     world = running(3)
     assert world.record is not None
@@ -236,7 +267,7 @@ def test_a_removed_service_stops_all_its_replicas() -> None:
     surge=st.integers(0, 3),
     unavailable=st.integers(0, 3),
     strategy=st.sampled_from(["rolling", "blue_green"]),
-    happenings=st.lists(st.tuples(st.floats(0, 15), st.sampled_from(["update", "scale", "die"])), max_size=6),
+    happenings=st.lists(st.tuples(st.floats(0, 15), st.sampled_from(["update", "scale", "die", "forget"])), max_size=6),
     sizes=st.lists(st.integers(0, 6), min_size=6, max_size=6),
 )
 def test_whatever_happens_the_service_arrives_at_its_definition(
@@ -257,6 +288,8 @@ def test_whatever_happens_the_service_arrives_at_its_definition(
             world.update()
         elif what == "scale":
             world.record = replace(world.record, replicas=size)
+        elif what == "forget":
+            world.forget()
         elif world.replicas:
             del world.replicas[min(world.replicas)]
     world.settle(120)

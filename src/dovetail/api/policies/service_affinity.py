@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import Path, Request
+from fastapi import Depends, Request
 
 from dovetail.api.policies.policies import effect_of
 from dovetail.api.protocol.body import Author, InNamespace, model_in, plane_of
@@ -16,7 +16,14 @@ from dovetail.responses import ItemList
 from dovetail.responses.policies import ChangedAffinity, ServiceAffinityRow
 
 router = Routes(tags=["services"])
-Which = Annotated[Side, Path(alias="side")]
+
+
+def _side(request: Request) -> Side:
+    """The last part of the path. Each side has a path of its own, which no other route of a service could mean."""
+    return Side(request.url.path.rpartition("/")[2])
+
+
+Which = Annotated[Side, Depends(_side)]
 
 
 def _shown(plane: ControlPlane, rule: ServiceRule, reached: Mapping[str, int]) -> ServiceAffinityRow:
@@ -43,7 +50,8 @@ async def affinities(request: Request) -> Json[ItemList[ServiceAffinityRow]]:
     return Json({"items": [_shown(plane, rule, reached) for rule in plane.affinity.all()]})
 
 
-@router.put("/services/{service}/{side}", openapi_extra=takes(NodeRule))
+@router.put("/services/{service}/affinity", openapi_extra=takes(NodeRule))
+@router.put("/services/{service}/antiaffinity", openapi_extra=takes(NodeRule))
 async def set_affinity(
     request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE, author: Author = ""
 ) -> Json[ChangedAffinity]:
@@ -54,7 +62,8 @@ async def set_affinity(
     return Json({**_shown(plane, rule, plane.questions.policies.reach()), **effect_of(outcome)})
 
 
-@router.get("/services/{service}/{side}")
+@router.get("/services/{service}/affinity")
+@router.get("/services/{service}/antiaffinity")
 async def affinity(
     request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE
 ) -> Json[ServiceAffinityRow]:
@@ -62,7 +71,8 @@ async def affinity(
     return Json(_shown(plane, plane.affinity.get(namespace, service, side), plane.questions.policies.reach()))
 
 
-@router.delete("/services/{service}/{side}")
+@router.delete("/services/{service}/affinity")
+@router.delete("/services/{service}/antiaffinity")
 async def clear_affinity(
     request: Request, service: str, side: Which, namespace: InNamespace = DEFAULT_NAMESPACE, author: Author = ""
 ) -> NoContent:

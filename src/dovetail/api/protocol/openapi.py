@@ -31,14 +31,14 @@ _described: dict[str, Any] = {}  # every type that some route takes or answers, 
 
 
 def takes(
-    model: type[BaseModel], *, many: bool = False, required: bool = True, text: tuple[str, ...] = ()
+    model: type[BaseModel], *, many: str = "", required: bool = True, text: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """For `openapi_extra`: the body is the model (`many`: or a list of them, also under `workloads`). `text`: media
-    types of other formats that the route reads as text."""
+    """For `openapi_extra`: the body is the model. `many`: or a list of them, also under that
+    name. `text`: media types of other formats that the route reads as text."""
     schema = _reference(model)
     if many:
         several = {"type": "array", "items": schema}
-        wrapped = {"type": "object", "properties": {"workloads": several}, "required": ["workloads"]}
+        wrapped = {"type": "object", "properties": {many: several}, "required": [many]}
         schema = {"anyOf": [schema, several, wrapped]}
     content = {media_type: {"schema": schema} for media_type in ("application/json", "application/yaml")}
     content |= {media_type: {"schema": _TEXT} for media_type in text}

@@ -52,7 +52,7 @@ class CapacityQuestion(Workload):
     name: Name = "capacity"
 
 
-@router.post("/plan", tags=["questions"], openapi_extra=takes(Workload, many=True))
+@router.post("/plan", tags=["questions"], openapi_extra=takes(Workload, many="workloads"))
 async def plan(request: Request, tasks: Annotated[int, Query(ge=1, le=MOST_TASKS)] = USUAL_TASKS) -> Json[Plans]:
     """Where the tasks would go now, with the funnel and the scores of each. Nothing is changed. `tasks`: how many of
     each workload are tried at most."""

@@ -81,8 +81,8 @@ _OUTCOMES = {
 }
 
 
-def applied_list(services: Sequence[AppliedService], would: str, accepted: Sequence[Any] = ()) -> Drawing:
-    """What was done, or with `would` what would be."""
+def applied_list(services: Sequence[AppliedService], would: str, workloads: Sequence[str] = ()) -> Drawing:
+    """What was done, or with `would` what would be. `workloads`: the names of those that are submitted."""
     lines = []
     for one in services:
         replicas = count(one["replaced"], "replica")
@@ -95,10 +95,9 @@ def applied_list(services: Sequence[AppliedService], would: str, accepted: Seque
         ]
         if len(one["changes"]) > _CHANGES_SHOWN:
             lines.append(Text(f"  and {len(one['changes']) - _CHANGES_SHOWN} more; -o json lists all"))
-    if accepted:
-        lines.append(
-            Text(f"accepted {count(len(accepted), 'workload')}: {first_of([row['name'] for row in accepted], most=10)}")
-        )
+    if workloads:
+        words = "would submit" if would else "accepted"
+        lines.append(Text(f"{words} {count(len(workloads), 'workload')}: {first_of(list(workloads), most=10)}"))
     return Stack(*lines) if lines else Text("nothing to do: all of it is there already")
 
 

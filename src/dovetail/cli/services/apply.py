@@ -42,13 +42,16 @@ def command(
         new = [workload for workload in found.workloads if _is_new(client, workload)]
         planned = client.apply(found.services, dry_run=True) if found.services else []
         if dry_run:
-            show({"services": planned}, output, lambda _: render.services.applied_list(planned, "would be"))
+            answer = {"services": planned, "accepted": []}
+            names = [workload.name for workload in new]
+            show(answer, output, lambda _: render.services.applied_list(planned, "would be", names))
             return
         if output is Format.TABLE and any(one["replaced"] for one in planned):
             say(_warning(planned))
         done = apply_services(client, found)
         accepted = client.submit(new, **caller()) if new else []
-        show({"services": done}, output, lambda _: render.services.applied_list(done, "", [*accepted]))
+        names = [row["name"] for row in accepted]
+        show({"services": done, "accepted": accepted}, output, lambda _: render.services.applied_list(done, "", names))
         followed = [follow(client, one.name, one.namespace) for one in found.services] if wait else []
         if not all(followed):
             raise click.exceptions.Exit(ExitCode.FAILED)

@@ -96,7 +96,8 @@ def _apply_and_submit(found: Definitions, dry_run: bool, output: Format, url: st
         done = client.apply(found.services, dry_run=dry_run, by=caller()["user"] or "")
         accepted = client.submit(found.workloads, **caller()) if found.workloads and not dry_run else []
     answer = {"accepted": accepted, "services": done}
-    show(answer, output, lambda _: render.services.applied_list(done, "would be" if dry_run else "", [*accepted]))
+    names = [workload.name for workload in found.workloads]
+    show(answer, output, lambda _: render.services.applied_list(done, "would be" if dry_run else "", names))
 
 
 def work_to_submit(files: list[str], run: list[str], job: JobOptions, verb: str = "submit") -> WorkToSubmit:

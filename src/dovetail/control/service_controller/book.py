@@ -6,16 +6,21 @@ nobody changes under them. Every change of a record wakes the controller.
 """
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import structlog
 from sqlalchemy import Connection
 
 from dovetail.control.service_controller import tables
+from dovetail.control.service_controller.tables import UnreadableService
 from dovetail.services.records import ServiceRecord
 from dovetail.store.subsystem_tables import SubsystemTables
 
 Key = tuple[str, str]
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +59,14 @@ class ServiceBook:
         self._database = database
         self._lock = threading.RLock()
         self._records: dict[Key, ServiceRecord] | None = None
+        self._unreadable: dict[Key, UnreadableService] = {}
+        self._anchor_s = time.time() - time.monotonic()
         self._replicas: dict[Key, tuple[ReplicaView, ...]] = {}
         self._changed: Callable[[], None] = lambda: None
+
+    def now(self) -> float:
+        """The time that decisions go by. It goes on evenly when somebody sets the clock of the machine."""
+        return self._anchor_s + time.monotonic()
 
     # --- records -----------------------------------------------------------------------------------------------
 
@@ -67,6 +78,12 @@ class ServiceBook:
     def get(self, key: Key) -> ServiceRecord | None:
         with self._lock:
             return self._loaded().get(key)
+
+    def unreadable(self, key: Key) -> UnreadableService | None:
+        """What is known about a service whose definition this version refuses: its replicas are left alone."""
+        with self._lock:
+            self._loaded()
+            return self._unreadable.get(key)
 
     def change(self, key: Key, change: Change) -> ServiceRecord | None:
         """Make a record of the one that there is; None removes it. What `change` raises changes nothing."""
@@ -89,6 +106,7 @@ class ServiceBook:
                     self._replicas.pop(key, None)
                 else:
                     known[key] = record
+                    self._unreadable.pop(key, None)
         if changed:
             self._changed()
         return after
@@ -97,7 +115,12 @@ class ServiceBook:
         if self._records is None:
             self._database.open()
             with self._database.reading() as connection:
-                self._records = {record.key: record for record in tables.load(connection)}
+                stored = tables.load(connection)
+            self._unreadable = stored.unreadable
+            self._records = {record.key: record for record in stored.records}
+            for (namespace, name), one in stored.unreadable.items():
+                words = "a service is left as it is, because this version refuses its definition; apply it again"
+                log.error(words, service=name, namespace=namespace, problem=one.problem)
         return self._records
 
     # --- what the controller saw -------------------------------------------------------------------------------

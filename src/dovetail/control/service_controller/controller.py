@@ -6,9 +6,10 @@ twice is a conflict of names, and no second replica.
 """
 
 import asyncio
-import time
+import secrets
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ from dovetail.model.task import TaskState
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.services.reconcile import next_step
-from dovetail.services.records import Create, Drain, NextStep, ReplicaSeen, ServiceRecord, StopReplica
+from dovetail.services.records import Create, Drain, NextStep, ReplicaSeen, RolloutState, ServiceRecord, StopReplica
 from dovetail.services.replicas import FIRST_PORT, LAST_PORT, ReplicaName, ports_of, replica_workload
 
 LOOK_AT_LEAST_EVERY_S = 30.0
@@ -75,12 +76,12 @@ class ServiceController(Subsystem):
         self._pauses: dict[tuple[Key, int], Backoff] = defaultdict(lambda: Backoff(1.0, 60.0))
         self._wakened = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._health = HealthWatch(self._wake, self._restart, self._exit_code)
+        self._health = HealthWatch(self._wake, self._restart, self._exit_code, self._book.now)
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._book.on_change(self._wake_from_anywhere)
-        await asyncio.to_thread(self._book.records)
+        await asyncio.to_thread(self._resume_updates)
         await self._find(await self.context.ask(lambda questions: questions.workloads.service_replicas()))
 
     async def take(self, step: DurableStep) -> None:
@@ -98,12 +99,19 @@ class ServiceController(Subsystem):
     def _cores_of(self, key: str) -> float | None:
         return None if self.context.control.work is None else self.context.control.work.cores(key)
 
+    def _resume_updates(self) -> None:
+        """Updates have all their time again: none could become healthy while nobody looked."""
+        for key, record in self._book.records().items():
+            if record.rollout is RolloutState.PROGRESSING:
+                self._book.change(key, lambda now: now and replace(now, progress_at=self._book.now()))
+
     def _wake(self) -> None:
         self._wakened.set()
 
     def _wake_from_anywhere(self) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # its loop has ended: the next life of this controller looks at everything
+                self._loop.call_soon_threadsafe(self._wake)
 
     # --- looking -------------------------------------------------------------------------------------------------
 
@@ -112,17 +120,17 @@ class ServiceController(Subsystem):
         unknown = {id_ for id_ in workloads if id_ not in self._owned}
         definitions = await self.context.with_work(lambda work: work.definitions(unknown)) if unknown else {}
         for id_, spec in definitions.items():
-            name = ReplicaName.read(spec.name)
+            name = ReplicaName.of(spec)
             if name is not None:
                 key = (spec.namespace, name.service)
                 record = self._book.get(key)
-                ports = {} if record is None else ports_of(record.spec, spec)
+                ports = {} if record is None else ports_of(record.spec_of(name.revision), spec)
                 self._owned[id_] = _Owned(key, name, ports)
 
     async def _look(self) -> _Look:
         ids = list(self._owned)
         live = await self.context.ask(lambda questions: questions.workloads.replicas(ids))
-        look = _Look(time.time())
+        look = _Look(self._book.now())
         for one in live:
             look.live[self._owned[one.workload].key].append(one)
         nodes = {one.node for one in live if one.node is not None}
@@ -149,7 +157,7 @@ class ServiceController(Subsystem):
                 if record is None or one.state is not TaskState.RUNNING or one.node is None or one.ending:
                     continue
                 owned = self._owned[one.workload]
-                spec = record.spec  # its health checks count for replicas of every revision
+                spec = record.spec_of(owned.name.revision)  # an earlier version may be well in another way
                 address, started = look.addresses.get(one.node), one.started_at or look.now
                 running.append(WatchedReplica(one.key, spec, address, owned.ports, started, one.online))
         self._health.follow(running)
@@ -159,7 +167,9 @@ class ServiceController(Subsystem):
     async def _reconcile_for_ever(self) -> None:
         due: float | None = None
         while True:
-            pause = LOOK_AT_LEAST_EVERY_S if due is None else min(LOOK_AT_LEAST_EVERY_S, max(0.0, due - time.time()))
+            pause = (
+                LOOK_AT_LEAST_EVERY_S if due is None else min(LOOK_AT_LEAST_EVERY_S, max(0.0, due - self._book.now()))
+            )
             try:
                 async with asyncio.timeout(pause):
                     await self._wakened.wait()
@@ -200,6 +210,7 @@ class ServiceController(Subsystem):
                     revision=owned.name.revision,
                     workload=one.workload,
                     ready_since=self._health.ready_since(one.key) if running else None,
+                    unknown=running and self._health.is_unknown(one.key),
                     draining_since=owned.draining_since,
                     stopping=owned.told or one.ending,
                     crashes=one.crashes,
@@ -250,7 +261,12 @@ class ServiceController(Subsystem):
 
     async def _stop_orphans(self, look: _Look, records: dict[Key, ServiceRecord]) -> None:
         """Replicas of services that nobody knows: removed while this server was down."""
-        lost = [one.workload for key, live in look.live.items() if key not in records for one in live]
+        lost = [
+            one.workload
+            for key, live in look.live.items()
+            if key not in records and self._book.unreadable(key) is None
+            for one in live
+        ]
         lost = [id_ for id_ in lost if not self._owned[id_].told]
         if lost:
             await self._stop(lost, "its service was removed")
@@ -259,7 +275,12 @@ class ServiceController(Subsystem):
         """All new replicas in one submission, so that those that talk to each other are placed together; one by one
         where that is refused."""
         taken = {number for owned in self._owned.values() for number in owned.ports.values()}
-        made = [_made(record, action, taken) for record, action in wanted]
+        made = []
+        for record, action in wanted:
+            try:
+                made.append(_made(record, action, taken))
+            except NoPortLeft as error:
+                await self._note_refusal(_Owned(record.key, _name(record, action), {}), str(error))
         for first in range(0, len(made), MOST_AT_ONCE):
             chunk = made[first : first + MOST_AT_ONCE]
             if await self._submit(chunk) and len(chunk) > 1:
@@ -282,7 +303,7 @@ class ServiceController(Subsystem):
 
     async def _note_refusal(self, owned: _Owned, error: str) -> None:
         log.warning("a replica cannot be submitted", replica=str(owned.name), error=error)
-        self._delay(owned.key, owned.name.index, time.time())
+        self._delay(owned.key, owned.name.index, self._book.now())
         await asyncio.to_thread(self._book.change, owned.key, lambda now: _with_message(now, error))
         # It may be there already, submitted by a life of this controller that did not see the answer.
         await self._find(await self.context.ask(lambda questions: questions.workloads.service_replicas()))
@@ -331,24 +352,37 @@ class ServiceController(Subsystem):
         )
 
 
+class NoPortLeft(Exception):
+    """Every port that replicas are given is in use."""
+
+
+def _name(record: ServiceRecord, action: Create) -> ReplicaName:
+    return ReplicaName(record.name, action.revision, action.index)
+
+
 def _made(record: ServiceRecord, action: Create, taken: set[int]) -> _New:
-    """`taken`: ports that it must not be given; those that it is given are added."""
+    """`taken`: ports that it must not be given; those that it is given are added. Raises NoPortLeft."""
     spec = record.revision(action.revision).spec
     ports = {}
     for port in spec.ports:
         number = port.port
         if number is None:
-            number = next(one for one in _port_numbers(record) if one not in taken)
+            number = next((one for one in _port_numbers() if one not in taken), None)
+        if number is None:
+            words = f"replicas have all ports from {FIRST_PORT} to {LAST_PORT}; write the port {port.name} as a number"
+            raise NoPortLeft(words)
         ports[port.name] = number
         taken.add(number)
-    name = ReplicaName(record.name, action.revision, action.index)
-    return _New(_Owned(record.key, name, ports), replica_workload(spec, action.revision, action.index, ports))
+    return _New(
+        _Owned(record.key, _name(record, action), ports), replica_workload(spec, action.revision, action.index, ports)
+    )
 
 
-def _port_numbers(record: ServiceRecord) -> Iterable[int]:
-    """Every port that may be given, from a number on that is always the same for one service."""
+def _port_numbers() -> Iterable[int]:
+    """Every port that may be given, from a random number on: others may listen on the same machines, and a replica that
+    meets them gets another port when it is made again."""
     size = LAST_PORT - FIRST_PORT + 1
-    start = sum(map(ord, f"{record.namespace}/{record.name}")) * 97 % size
+    start = secrets.randbelow(size)
     return (FIRST_PORT + (start + step) % size for step in range(size))
 
 

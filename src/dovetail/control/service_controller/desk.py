@@ -101,9 +101,18 @@ class ServiceDesk:
         if dry_run:
             return [_planned(await on_store_thread(self._book.get, (s.namespace, s.name)), s) for s in specs]
         done: dict[tuple[str, str], Applied] = {}
-        changes = {(spec.namespace, spec.name): partial(_applied, spec, cause, time.time(), done) for spec in specs}
+        changes = {(spec.namespace, spec.name): partial(self._applied, spec, cause, done) for spec in specs}
         await on_store_thread(self._book.change_all, changes)
         return list(done.values())
+
+    def _applied(
+        self, spec: Service, cause: str, done: dict[tuple[str, str], Applied], record: ServiceRecord | None
+    ) -> ServiceRecord:
+        key = (spec.namespace, spec.name)
+        lost = self._book.unreadable(key)
+        first = 1 if lost is None else lost.newest + 1  # replicas of the lost revisions keep their names
+        done[key] = _planned(record, spec)
+        return _with_definition(record, spec, done[key], cause, self._book.now(), first)
 
     async def scale(self, ref: str, namespace: str | None, replicas: int) -> ServiceStatus:
         def change(record: ServiceRecord) -> ServiceRecord:
@@ -111,7 +120,7 @@ class ServiceDesk:
             if bounds is not None and not bounds.min <= replicas <= bounds.max:
                 words = f"{record.name} scales itself between {bounds.min} and {bounds.max} replicas"
                 raise Conflict(f"{words}; change autoscale in its definition, or choose a number between these")
-            return replace(record, replicas=replicas, progress_at=time.time())
+            return replace(record, replicas=replicas, progress_at=self._book.now())
 
         return await self._changed(ref, namespace, change)
 
@@ -130,7 +139,7 @@ class ServiceDesk:
             to = max(earlier) if revision is None else revision
             if to == record.target:
                 raise Conflict(f"{record.name} has revision {to} already")
-            return record.aiming_at(to, time.time(), RolloutState.PROGRESSING)
+            return record.aiming_at(to, self._book.now(), RolloutState.PROGRESSING)
 
         return await self._changed(ref, namespace, change)
 
@@ -138,7 +147,7 @@ class ServiceDesk:
         """Replace all replicas with new ones of the same definition."""
 
         def change(record: ServiceRecord) -> ServiceRecord:
-            return _next_revision(record, record.spec, cause, time.time())
+            return _next_revision(record, record.spec, cause, self._book.now())
 
         return await self._changed(ref, namespace, change)
 
@@ -161,13 +170,6 @@ class ServiceDesk:
         return ServiceStatus(after, self._book.replicas(key))
 
 
-def _applied(
-    spec: Service, cause: str, now: float, done: dict[tuple[str, str], Applied], record: ServiceRecord | None
-) -> ServiceRecord:
-    found = done[spec.namespace, spec.name] = _planned(record, spec)
-    return _with_definition(record, spec, found, cause, now)
-
-
 def _planned(record: ServiceRecord | None, spec: Service) -> Applied:
     before = None if record is None else record.spec.model_copy(update={"replicas": record.replicas})
     outcome, changes = outcome_of(before, spec if record is None else _scaled(record, spec))
@@ -187,14 +189,15 @@ def _scaled(record: ServiceRecord, spec: Service) -> Service:
 
 
 def _with_definition(
-    record: ServiceRecord | None, spec: Service, done: Applied, cause: str, now: float
+    record: ServiceRecord | None, spec: Service, done: Applied, cause: str, now: float, number: int
 ) -> ServiceRecord:
+    """`number`: that of the first revision of a new service."""
     if record is None:
-        first = Revision(1, spec, now, cause)
+        first = Revision(number, spec, time.time(), cause)
         start = (
             spec.replicas if spec.autoscale is None else max(spec.autoscale.min, min(spec.autoscale.max, spec.replicas))
         )
-        return ServiceRecord(spec.namespace, spec.name, (first,), target=1, replicas=start, progress_at=now)
+        return ServiceRecord(spec.namespace, spec.name, (first,), target=number, replicas=start, progress_at=now)
     scaled = _scaled(record, spec)
     record = replace(record, replicas=scaled.replicas)
     if done.outcome is ApplyOutcome.REPLACED:
@@ -206,7 +209,7 @@ def _with_definition(
 
 
 def _next_revision(record: ServiceRecord, spec: Service, cause: str, now: float) -> ServiceRecord:
-    made = Revision(record.newest + 1, spec, now, cause)
+    made = Revision(record.newest + 1, spec, time.time(), cause)
     kept = sorted([*record.revisions, made], key=lambda one: one.number)
     needed = {made.number, record.target, record.stable, record.active}
     while len(kept) > KEPT_REVISIONS:

@@ -5,14 +5,21 @@ node that does not answer is not judged: it may well be well. What was learned a
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from dovetail.backends.health_probes import probe
 from dovetail.model.services.health import HealthCheck
 from dovetail.model.services.service import Service
-from dovetail.services.health_state import AttemptHealth, CheckKind, due_checks, is_ready, must_restart, trouble_in
+from dovetail.services.health_state import (
+    AttemptHealth,
+    CheckKind,
+    due_checks,
+    is_ready,
+    is_unknown,
+    must_restart,
+    trouble_in,
+)
 from dovetail.services.replicas import port_of_check
 
 MOST_AT_ONCE = 100
@@ -41,16 +48,19 @@ class _Watch:
 
 
 class HealthWatch:
-    """`changed`: called when a replica became ready or stopped being so. `restart`: called with the key of an attempt
-    that must start again, and why. `run_command`: the exit code of a command next to an attempt; may raise."""
+    """`changed`: called when a replica became ready or stopped being so, and when the words change that say why it is
+    not. `restart`: called with the key of an attempt that must start again, and why. `run_command`: the exit code of a command next to an attempt; may raise.
+    `clock`: the time."""
 
     def __init__(
         self,
         changed: Callable[[], None],
         restart: Callable[[str, str], None],
         run_command: Callable[[str, list[str]], Awaitable[int]],
+        clock: Callable[[], float],
     ) -> None:
         self._changed, self._restart, self._run_command = changed, restart, run_command
+        self._clock = clock
         self._watches: dict[str, _Watch] = {}
         self._places = asyncio.Semaphore(MOST_AT_ONCE)
         self._asking: set[asyncio.Task[None]] = set()
@@ -63,13 +73,18 @@ class HealthWatch:
             watch = known.get(one.key) or _Watch(one, AttemptHealth(one.started_at))
             watch.replica = one
             self._watches[one.key] = watch
-            self._judge(watch, time.time())
+            self._judge(watch, self._clock())
         self._wakened.set()
 
     def ready_since(self, key: str) -> float | None:
         """None while it is not ready."""
         watch = self._watches.get(key)
         return None if watch is None else watch.ready_since
+
+    def is_unknown(self, key: str) -> bool:
+        """Whether too few answers came to say that it is ready, or that it is not."""
+        watch = self._watches.get(key)
+        return watch is None or is_unknown(watch.replica.service.health, watch.health)
 
     def trouble(self, key: str) -> str:
         watch = self._watches.get(key)
@@ -78,13 +93,13 @@ class HealthWatch:
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            now = time.time()
+            now = self._clock()
             soonest = now + 60.0
             for watch in list(self._watches.values()):
                 soonest = min(soonest, self._ask_what_is_due(watch, now))
             self._wakened.clear()
             try:
-                async with asyncio.timeout(max(0.01, soonest - time.time())):
+                async with asyncio.timeout(max(0.01, soonest - self._clock())):
                     await self._wakened.wait()
             except TimeoutError:
                 pass
@@ -109,11 +124,18 @@ class HealthWatch:
 
     async def _ask(self, watch: _Watch, kind: CheckKind, check: HealthCheck) -> None:
         async with self._places:
-            problem = await self._answer(watch.replica, check)
+            try:
+                problem = await self._answer(watch.replica, check)
+            except Exception as error:  # whatever a library raises, the next check is asked
+                problem = f"the check cannot be made: {error}"
         watch.under_way.discard(kind)
         if self._watches.get(watch.replica.key) is watch and watch.replica.online:
+            health = watch.replica.service.health
+            said = trouble_in(health, watch.health)
             watch.health = watch.health.answered(kind, check, problem)
-            self._judge(watch, time.time())
+            if trouble_in(health, watch.health) != said:
+                self._changed()
+            self._judge(watch, self._clock())
             self._wakened.set()
 
     async def _answer(self, replica: WatchedReplica, check: HealthCheck) -> str:

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
+from pydantic import ValidationError
 from sqlalchemy import Boolean, Column, Connection, Float, Integer, MetaData, String, Table, delete, insert, select
 
 from dovetail.model.services.service import Service
@@ -39,15 +40,41 @@ revisions = Table(
 )
 
 
-def load(connection: Connection) -> list[ServiceRecord]:
+class UnreadableService(NamedTuple):
+    """A service whose present definition this version refuses. `newest`: the number of its newest revision."""
+
+    newest: int
+    problem: str
+
+
+class StoredServices(NamedTuple):
+    records: list[ServiceRecord]
+    unreadable: dict[tuple[str, str], UnreadableService]
+
+
+def load(connection: Connection) -> StoredServices:
+    """Earlier revisions that this version refuses are left out; nobody can go back to them."""
     known: dict[tuple[str, str], list[Revision]] = defaultdict(list)
+    refused: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
     for row in connection.execute(select(revisions).order_by(revisions.c.number)).mappings():
-        spec = Service.model_validate_json(row["spec"])
-        known[row["namespace"], row["name"]].append(Revision(row["number"], spec, row["made_at"], row["cause"]))
-    found = []
+        key = row["namespace"], row["name"]
+        try:
+            spec = Service.model_validate_json(row["spec"])
+        except ValidationError as error:
+            first = error.errors()[0]
+            refused[key][row["number"]] = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        else:
+            known[key].append(Revision(row["number"], spec, row["made_at"], row["cause"]))
+    found = StoredServices([], {})
     for row in connection.execute(select(services)).mappings():
-        fields: dict[str, Any] = dict(row) | {"rollout": RolloutState(row["rollout"])}
-        found.append(ServiceRecord(**fields, revisions=tuple(known[row["namespace"], row["name"]])))
+        key, fields = (row["namespace"], row["name"]), dict(row)
+        if (problem := refused[key].get(row["target"])) is not None:
+            newest = max([*refused[key], *(one.number for one in known[key])])
+            found.unreadable[key] = UnreadableService(newest, problem)
+            continue
+        fields |= {name: 0 for name in ("stable", "active") if row[name] in refused[key]}
+        fields["rollout"] = RolloutState(row["rollout"])
+        found.records.append(ServiceRecord(**fields, revisions=tuple(known[key])))
     return found
 
 

@@ -135,7 +135,10 @@ def _start_again(state: EngineState, event: TaskFinished, work: Work, live: Live
     if live.is_evicted and live.reason != RESTARTING:
         return retry_task(state, event.task, _EVICTED.get(live.reason, "evicted"), live.message, now)
     began = live.started_at if live.started_at is not None else now
-    live.failures = 1 if now - began >= CALM_RUN_S else live.failures + 1
+    if event.cause is FailureCause.NODE:  # it says nothing about the work
+        live.failures = max(1, live.failures)
+    else:
+        live.failures = 1 if now - began >= CALM_RUN_S else live.failures + 1
     delay_s = backoff_s(state.settings.backoff, live.failures, state.settings.seed, str(event.task))
     reason = CRASH_LOOP if live.failures >= CRASHES_OF_A_LOOP else "restarted"
     ended = live.message if live.reason == RESTARTING else event.reason or f"exit status {event.exit_code}"

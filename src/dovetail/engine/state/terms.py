@@ -9,7 +9,7 @@ from dovetail.model.requests.shaping import shape_of
 from dovetail.model.requests.task_identity import labels_of
 from dovetail.model.requests.terms import Terms
 from dovetail.model.workloads.constraint import Constraint
-from dovetail.model.workloads.workload import Restart, Workload
+from dovetail.model.workloads.workload import RestartPolicy, Workload
 from dovetail.placement.registry import sees_image
 
 
@@ -39,7 +39,7 @@ def terms_of(router: Router, spec: Workload) -> Terms:
         checkpoint_s=disruption.checkpoint_every or 0.0,
         labels=labels_of(spec),
         policies=tuple(spec.policies),
-        restart_always=spec.restart is Restart.ALWAYS,
+        restart_always=spec.restart is RestartPolicy.ALWAYS,
     )
 
 

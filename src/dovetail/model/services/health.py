@@ -1,6 +1,7 @@
 """Health checks of a service: how to ask a replica whether it is well, and what follows from its answers."""
 
-from typing import Annotated, Any, Self
+import re
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -13,8 +14,8 @@ PortNumber = Annotated[int, Field(ge=1, le=65535)]
 
 
 def _check_path(value: str) -> str:
-    if not value.startswith("/") or any(not letter.isprintable() or letter.isspace() for letter in value):
-        raise ValueError("is not a path of a URL; write it as /healthz")
+    if not value.startswith("/") or not value.isascii() or not value.isprintable() or " " in value:
+        raise ValueError("is not a path of a URL; write it as /healthz, and other letters than ASCII as %C3%A4")
     return value
 
 
@@ -102,16 +103,30 @@ class Port(Strict):
 
     name: Name
     port: PortNumber | None = None
-    protocol: Annotated[str, Field(pattern="^(tcp|udp)$")] = "tcp"
+    protocol: Literal["tcp", "udp"] = "tcp"
+
+    @property
+    def variable(self) -> str:
+        """The variable of a replica that has its number."""
+        return f"PORT_{re.sub('[^A-Za-z0-9]', '_', self.name).upper()}"
 
 
 def check_ports(ports: list[Port], health: Health) -> None:
     """Raises AtField where names repeat, or a check asks a port that there is not."""
     seen: set[str] = set()
+    variables: dict[str, str] = {}
     for index, port in enumerate(ports):
         if port.name in seen:
             raise AtField(("ports", index, "name"), f"{port.name!r} is given twice; a port has a name of its own")
         seen.add(port.name)
+        other = variables.setdefault(port.variable, port.name)
+        if other != port.name:
+            words = f"{port.name!r} and {other!r} would both be in the variable {port.variable}; choose another name"
+            raise AtField(("ports", index, "name"), words)
+    numbers = [(port.port, port.protocol) for port in ports]
+    for index, number in enumerate(numbers):
+        if number[0] is not None and number in numbers[:index]:
+            raise AtField(("ports", index, "port"), f"{number[0]} is given twice; a replica listens there once")
     for name in ("startup", "readiness", "liveness"):
         check: HealthCheck | None = getattr(health, name)
         if check is None or check.command is not None:

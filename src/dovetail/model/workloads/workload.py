@@ -277,7 +277,7 @@ class TaskTemplate(Strict):
         return self
 
 
-class Restart(StrEnum):
+class RestartPolicy(StrEnum):
     """When a task that has ended is started again: after `retries` failures at most, or always."""
 
     ON_FAILURE = "on_failure"
@@ -300,7 +300,7 @@ class Workload(TaskTemplate):
     after: Annotated[list[After], Field(max_length=100)] = shared([])
     deadline: Deadline = shared(Deadline())
     retries: Annotated[Count, Field(le=100)] = 0
-    restart: Restart = Restart.ON_FAILURE
+    restart: RestartPolicy = RestartPolicy.ON_FAILURE
 
     def _roles(self) -> list[RunRole]:
         return self.roles

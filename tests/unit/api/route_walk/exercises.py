@@ -123,6 +123,29 @@ def names(walk: Walk) -> None:
         assert walk.client.named("called.1")["replica"] == 1
 
 
+# --- services ------------------------------------------------------------------------------------------------
+
+
+@exercises(
+    *("POST /services", "GET /services", "GET /services/{ref}", "DELETE /services/{ref}"),
+    *("PUT /services/{ref}/scale", "POST /services/{ref}/undo", "POST /services/{ref}/restart"),
+)
+def services(walk: Walk) -> None:
+    spec = {"name": "kept", "ports": [{"name": "http"}], "resources": {"cpu": "10m"}, "update": {"drain": "0s"}}
+    assert walk.client.apply(spec, dry_run=True)[0]["outcome"] == "created"
+    walk.client.apply([spec | {"labels": {"version": "1"}}], by="ada")
+    wait_for(lambda: walk.client.service("kept")["rollout"] == "complete")
+    assert walk.client.apply(spec)[0]["changes"]
+    walk.client.undo_rollout("kept", 1)
+    walk.client.restart_service("kept", by="ada")
+    walk.client.scale("kept", 2)
+    assert [row["name"] for row in walk.client.services(namespace="default")] == ["kept"]
+    assert len(walk.client.service("kept")["revisions"]) == 3
+    wait_for(lambda: walk.client.service("kept")["ready"] == 2)
+    walk.client.remove_service("kept")
+    wait_for(lambda: not walk.client.services())
+
+
 # --- questions -----------------------------------------------------------------------------------------------
 
 
@@ -347,11 +370,11 @@ def check_a_constraint(walk: Walk) -> None:
 
 @exercises(
     "GET /affinity",
-    "PUT /services/{service}/{side}",
-    "GET /services/{service}/{side}",
-    "DELETE /services/{service}/{side}",
+    *("PUT /services/{service}/affinity", "GET /services/{service}/affinity", "DELETE /services/{service}/affinity"),
+    *("PUT /services/{service}/antiaffinity", "GET /services/{service}/antiaffinity"),
+    "DELETE /services/{service}/antiaffinity",
 )
-def services(walk: Walk) -> None:
+def affinity_of_services(walk: Walk) -> None:
     walk.running("of-cart", service="cart")
     walk.client.set_service_affinity("cart", ["node-9"], required=True, by="ada")
     walk.client.set_service_antiaffinity("cart", ["node-2"])

@@ -309,6 +309,30 @@ def tokens(walk: CommandWalk) -> None:
     assert Client(walk.client.url, rotated).nodes()
 
 
+@uses(
+    *("apply", "services", "scale"),
+    *("rollout status", "rollout history", "rollout undo", "rollout restart"),
+)
+def services(walk: CommandWalk) -> None:
+    text = "{name: kept, kind: service, resources: {cpu: 10m}, update: {drain: 0s}, labels: {version: '%s'}}\n"
+    file = walk.file("service.yaml", text % 1 + "---\nname: beside-kept\nresources: {cpu: 10m}\n")
+    assert "kept: would be created\nwould submit 1 workload" in walk.run(f"apply -f {file} --dry-run")
+    assert "kept: created\naccepted 1 workload: beside-kept" in walk.run(f"apply -f {file} --wait")
+    assert "kept: unchanged" in walk.run(f"apply -f {file}")
+    file.write_text(text % 2)
+    assert "labels.version: 1 → 2" in walk.run(f"apply -f {file} --wait")
+    assert "complete" in walk.run("services")
+    assert "kept.0" in walk.run("services kept")
+    walk.run("scale kept 2 --wait")
+    assert "2 of 2 ready" in walk.run("rollout status kept")
+    assert "goes back to revision 1" in walk.run("rollout undo kept --wait")
+    assert "revision 3" in walk.run("rollout restart kept --wait")
+    assert walk.run("rollout history kept").count("\n") == 4
+    walk.run("cancel beside-kept")
+    walk.run("cancel kept")
+    wait_for(lambda: not walk.client.services())
+
+
 # --- this program --------------------------------------------------------------------------------------------
 
 
