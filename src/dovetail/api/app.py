@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 import dovetail
 from dovetail.api import (
     backends,
+    discovery,
     names,
     network,
     queues,
@@ -39,6 +40,7 @@ MODULES = (
     workloads,
     workload_changes,
     services,
+    discovery,
     task_output,
     usage,
     names,

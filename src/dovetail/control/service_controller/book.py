@@ -44,6 +44,7 @@ class ServiceBook:
         self._records: dict[Key, ServiceRecord] | None = None
         self._replicas: dict[Key, tuple[ReplicaView, ...]] = {}
         self._changed: Callable[[], None] = lambda: None
+        self._shown: Callable[[dict[Key, tuple[ReplicaView, ...]]], None] = lambda _: None
 
     # --- records -----------------------------------------------------------------------------------------------
 
@@ -90,9 +91,17 @@ class ServiceBook:
         """`call` may come from any thread."""
         self._changed = call
 
-    def show(self, replicas: dict[Key, tuple[ReplicaView, ...]]) -> None:
+    def on_show(self, call: Callable[[dict[Key, tuple[ReplicaView, ...]]], None]) -> None:
+        """`call` comes from the thread of the controller, each time it has looked at all replicas and knows the health
+        of those that it found when it started."""
+        self._shown = call
+
+    def show(self, replicas: dict[Key, tuple[ReplicaView, ...]], *, settled: bool = True) -> None:
+        """`settled` False: the health of replicas that ran before this controller began is not known yet."""
         with self._lock:
             self._replicas = replicas
+        if settled:
+            self._shown(replicas)
 
     def replicas(self, key: Key) -> tuple[ReplicaView, ...]:
         with self._lock:

@@ -71,6 +71,13 @@ class HealthWatch:
         watch = self._watches.get(key)
         return None if watch is None else watch.ready_since
 
+    def is_judged(self, key: str) -> bool:
+        """Whether enough answers came to say that it is ready, or that it is not; of one that is forgotten, too."""
+        watch = self._watches.get(key)
+        if watch is None or watch.ready_since is not None or not watch.replica.online:
+            return True
+        return any(state.well is False for state in watch.health.states.values())
+
     def trouble(self, key: str) -> str:
         watch = self._watches.get(key)
         return "" if watch is None else trouble_in(watch.replica.service.health, watch.health)
