@@ -18,11 +18,11 @@ from dovetail.discovery.mirror import EndpointMirror, UnreadableCopy
 from dovetail.responses.discovery import EndpointChanges
 
 WAIT_S = 30.0
-BETWEEN_S = 0.02  # many changes come in one answer
+BETWEEN_S = 0.05  # at most: what changes meanwhile comes in one answer
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
 SERVER_FIRST_S = 3.0  # how long the file waits for the server at the start
-WRITE_EVERY_S = 1.0
+WRITE_EVERY_S = 2.0
 FILE = "endpoints.json"
 
 _log = logging.getLogger(__name__)
@@ -42,6 +42,7 @@ class EndpointFollower:
         self.known = asyncio.Event()
         self.connected = False
         self.heard_at: float | None = None  # when the server answered last, by the clock of the event loop
+        self.changes = 0  # of endpoints, that were taken in
         self._unwritten = False
 
     async def run(self) -> None:
@@ -82,6 +83,7 @@ class EndpointFollower:
 
     def _apply(self, changes: EndpointChanges) -> None:
         services, nodes = self.mirror.apply(changes)
+        self.changes += len(changes["endpoints"]) + len(changes["endpoints_gone"])
         names = bool(changes["full"] or changes["services"] or changes["services_gone"])
         self._changed(services, names, nodes)
 
@@ -119,21 +121,29 @@ class EndpointFollower:
             await asyncio.sleep(WRITE_EVERY_S)
             if self._unwritten:
                 self._unwritten = False
-                await asyncio.to_thread(self._write, self.mirror.text())
+                await asyncio.to_thread(self._write, await self._text())
+
+    async def _text(self) -> bytes:
+        """Written here in small pieces. A thread would be worse: the event loop would wait for it at every packet."""
+        pieces = []
+        for piece in self.mirror.text():
+            pieces.append(piece)
+            await asyncio.sleep(0)
+        return b"".join(pieces)
 
     def write(self) -> None:
         """What is not in the file yet."""
         if self._unwritten:
             self._unwritten = False
-            self._write(self.mirror.text())
+            self._write(b"".join(self.mirror.text()))
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: bytes) -> None:
         if self._file is None:
             return
         beside = self._file.with_suffix(".new")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            with beside.open("w") as out:
+            with beside.open("wb") as out:
                 out.write(text)
                 out.flush()
                 os.fsync(out.fileno())

@@ -5,13 +5,16 @@ sends beside the fields that are known here is ignored.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
+
+import orjson
 
 from dovetail.discovery.endpoint import DiscoveredService, Endpoint, ServiceKey
 from dovetail.responses.discovery import EndpointChanges, EndpointItem, ServiceItem
 
 FORMAT = 1
+AT_ONCE = 200  # items in one piece of text
 
 
 class UnreadableCopy(Exception):
@@ -76,16 +79,14 @@ class EndpointMirror:
 
     # --- as text -----------------------------------------------------------------------------------------------------
 
-    def text(self) -> str:
-        nodes = [{"name": name, "address": address} for name, address in self.nodes.items()]
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "services": [service_item(one) for one in self.services.values()],
-                "endpoints": [endpoint_item(one) for one in self.endpoints()],
-                "nodes": nodes,
-            }
-        )
+    def text(self) -> Iterator[bytes]:
+        """In pieces, each written quickly: others have work to do meanwhile. What changes then is not in it."""
+        parts: dict[str, Sequence[Any]] = {
+            "services": list(self.services.values()),
+            "endpoints": list(self.endpoints()),
+            "nodes": [{"name": name, "address": address} for name, address in self.nodes.items()],
+        }
+        return _pieces(parts)
 
     @staticmethod
     def read(text: str | bytes) -> "EndpointMirror":
@@ -100,6 +101,18 @@ class EndpointMirror:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise UnreadableCopy(f"{type(error).__name__}: {error}") from None
         return found
+
+
+def _pieces(parts: Mapping[str, Sequence[Any]]) -> Iterator[bytes]:
+    """JSON; endpoints and services have the fields of their items."""
+    yield f'{{"format": {FORMAT}'.encode()
+    for name, items in parts.items():
+        yield f', "{name}": ['.encode()
+        for first in range(0, len(items), AT_ONCE):
+            piece = orjson.dumps(items[first : first + AT_ONCE])[1:-1]
+            yield b", " + piece if first else piece
+        yield b"]"
+    yield b"}"
 
 
 def endpoint_item(one: Endpoint) -> EndpointItem:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dovetail.discovery.dns.program import DnsProgram
     from dovetail.discovery.dns.settings import DnsSettings, SocketAddress
 
+_COLLECTED_AFTER = 50_000, 20, 1_000  # hardly any garbage here has cycles, and queries wait for a collection
 _TIMEOUT_S = 60.0  # longer than the server waits for a change
 
 
@@ -59,6 +60,7 @@ def _settings(given: Mapping[str, object]) -> "DnsSettings":
 
 def _run(settings: "DnsSettings", client: "Client", node: str | None, folder: Path) -> None:
     import asyncio
+    import gc
     import logging
     import sys
 
@@ -67,7 +69,8 @@ def _run(settings: "DnsSettings", client: "Client", node: str | None, folder: Pa
     from dovetail.discovery.dns.settings import parse_address
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    sys.setswitchinterval(0.0005)  # queries do not wait for the thread that hears of changes
+    gc.set_threshold(*_COLLECTED_AFTER)
+    sys.setswitchinterval(0.0001)  # queries do not wait for the thread that hears of changes
 
     async def live() -> None:
         program = DnsProgram(

@@ -20,8 +20,8 @@ import dns.rdatatype
 
 from dovetail.discovery.dns.message import AnswerHead, joined
 from dovetail.discovery.dns.question import Question, RefusedQuery, header_reply, read_question
-from dovetail.discovery.dns.records import RecordWriter
-from dovetail.discovery.endpoint import Endpoint, ServiceKey
+from dovetail.discovery.dns.records import Prepared, RecordWriter
+from dovetail.discovery.endpoint import ServiceKey
 from dovetail.discovery.mirror import EndpointMirror
 from dovetail.discovery.ordering import tiers
 from dovetail.discovery.zone import Meaning, Zone
@@ -31,6 +31,8 @@ MOST_QUESTIONS = 20_000
 MOST_TURNS = 64  # of one answer
 MOST_KEPT_BYTES = 512  # of a query whose answer is kept
 
+_NAMES = {rcode: dns.rcode.to_text(rcode) for rcode in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)}
+
 NOBODY = ""  # the group of those that ask from no node
 
 
@@ -39,8 +41,7 @@ class _Kept:
     """The answers to one query of one group, one a turn, without the id; None until the turn comes."""
 
     asked: "_Asked"
-    meaning: Meaning
-    tiers: list[list[Endpoint]]
+    prepared: Prepared
     wires: list[bytes | None]
     next: int = 0
 
@@ -127,7 +128,8 @@ class Answers:
         kept.next = turn + 1 if turn + 1 < len(kept.wires) else 0
         wire = kept.wires[turn]
         if wire is None:
-            wire = kept.wires[turn] = self._written(kept.asked, kept.meaning, kept.tiers, turn)[2:]
+            question, head = kept.asked
+            wire = kept.wires[turn] = kept.prepared.wire(question, head, turn, tcp=False)[2:]
         self.counts.kept += 1
         return data[:2] + wire
 
@@ -140,9 +142,7 @@ class Answers:
             return self._outside(asked, data)
         meaning = self._zone.find(asked.question.name)
         self._turn += 1
-        found = tiers(meaning.endpoints, self._distances.get(group))
-        wire = self._written(asked, meaning, found, self._turn, tcp=True)
-        return data[:2] + wire[2:]
+        return data[:2] + self._written(asked, self._prepared(asked, meaning, group), self._turn, tcp=True)
 
     def refusal(self, data: bytes, rcode: dns.rcode.Rcode) -> bytes | None:
         """It came from nobody who answers for the domain."""
@@ -160,16 +160,16 @@ class Answers:
         if asked.question.name is None:
             return self._outside(asked, data)
         meaning = self._zone.find(asked.question.name)
-        found = tiers(meaning.endpoints, self._distances.get(group))
+        prepared = self._prepared(asked, meaning, group)
         self._turn += 1
-        turns = min(MOST_TURNS, max([len(tier) for tier in found], default=1))
-        kept = _Kept(asked, meaning, found, [None] * turns, self._turn % turns)
-        wire = self._written(asked, meaning, found, kept.next)
+        turns = min(MOST_TURNS, prepared.turns)
+        kept = _Kept(asked, prepared, [None] * turns, self._turn % turns)
+        wire = self._written(asked, prepared, kept.next)
         if meaning.service is not None and meaning.exists and asked.question.repeats and len(data) <= MOST_KEPT_BYTES:
-            kept.wires[kept.next] = wire[2:]
+            kept.wires[kept.next] = wire
             kept.next = (kept.next + 1) % turns
             self._keep(group, data, meaning.service, kept)
-        return data[:2] + wire[2:]
+        return data[:2] + wire
 
     def _keep(self, group: str, data: bytes, service: ServiceKey, kept: _Kept) -> None:
         if len(self._kept) >= MOST_KEPT:
@@ -177,14 +177,16 @@ class Answers:
         self._kept[group, data[2:]] = kept
         self._kept_of.setdefault(service, []).append((group, data[2:]))
 
-    def _written(
-        self, asked: _Asked, meaning: Meaning, found: list[list[Endpoint]], turn: int, *, tcp: bool = False
-    ) -> bytes:
-        question, head = asked
-        wire = self._writer.answer(question, head, meaning, found, turn, self._mirror.version, tcp=tcp)
+    def _prepared(self, asked: _Asked, meaning: Meaning, group: str) -> Prepared:
+        found = tiers(meaning.endpoints, self._distances.get(group))
+        return self._writer.prepare(asked.question, asked.head, meaning, found, self._mirror.version)
+
+    def _written(self, asked: _Asked, prepared: Prepared, turn: int, *, tcp: bool = False) -> bytes:
+        """Without the id."""
+        wire = prepared.wire(asked.question, asked.head, turn, tcp=tcp)
         self.counts.truncated += bool(wire[2] & 0x02)
-        self.counts.by_rcode["NOERROR" if meaning.exists else "NXDOMAIN"] += 1
-        return wire
+        self.counts.by_rcode[_NAMES[prepared.rcode]] += 1
+        return wire[2:]
 
     def _outside(self, asked: _Asked, data: bytes) -> bytes | None:
         if self._forwards and asked.question.kind != dns.rdatatype.ANY:

@@ -33,6 +33,7 @@ class DnsMetrics:
                 program.server.dropped,
             ),
             ("forwarded_queries", "Queries that another resolver answered.", program.forwarder.forwarded),
+            ("endpoint_changes", "Endpoints that came, changed or went.", program.follower.changes),
             ("busy_seconds", "Time spent on queries over UDP.", program.server.busy_s),
         ):
             yield CounterMetricFamily(f"dovetail_dns_{name}", words, value)

@@ -144,8 +144,9 @@ class DnsProgram:
             await asyncio.sleep(DISTANCES_WITHIN_S)
 
     def _lacks_distances(self) -> bool:
-        nodes = {one.node for one in self._mirror.endpoints()}
-        return any(nodes - self.answers.reached_from(group) for group in self.answers.asking())
+        asking = self.answers.asking()
+        nodes = {one.node for one in self._mirror.endpoints()} if asking else set()
+        return any(nodes - self.answers.reached_from(group) for group in asking)
 
 
 def _plain(address: str) -> str:

@@ -4,7 +4,8 @@ Guarantees: over UDP an answer has at most the size that the client takes, and 1
 nearest ones only; where SRV or TXT records do not fit, the answer says so (TC), and the client asks over TCP.
 """
 
-from collections.abc import Iterable, Sequence
+import struct
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from ipaddress import ip_address
 
@@ -18,12 +19,10 @@ from dns.rdtypes.ANY.SOA import SOA
 from dns.rdtypes.ANY.TXT import TXT
 from dns.rdtypes.IN.A import A
 from dns.rdtypes.IN.AAAA import AAAA
-from dns.rdtypes.IN.SRV import SRV
 
 from dovetail.discovery.dns.message import OF_QUESTION, AnswerHead, head_of, joined, record
 from dovetail.discovery.dns.question import Question
 from dovetail.discovery.endpoint import Endpoint
-from dovetail.discovery.ordering import in_turn
 from dovetail.discovery.zone import Meaning, replica_label
 
 MOST_TCP_BYTES = 65_535
@@ -31,6 +30,40 @@ _IN = dns.rdataclass.IN
 _A, _AAAA, _SRV, _TXT = dns.rdatatype.A, dns.rdatatype.AAAA, dns.rdatatype.SRV, dns.rdatatype.TXT
 _ANY, _SOA, _HINFO = dns.rdatatype.ANY, dns.rdatatype.SOA, dns.rdatatype.HINFO
 _SRV_WEIGHT = 10
+_SRV_NUMBERS = struct.Struct("!HHH")  # priority, weight, port
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The records of an answer, tier by tier: nearest first. `additional`: those that come along with each, or none.
+    `most`: how many are given over UDP."""
+
+    rcode: dns.rcode.Rcode
+    tiers: list[list[bytes]]
+    additional: list[list[bytes]] = field(default_factory=list)
+    authority: bytes = b""
+    most: int | None = None
+
+    @property
+    def turns(self) -> int:
+        """After so many turns the answers repeat."""
+        return max(map(len, self.tiers), default=1)
+
+    def wire(self, question: Question, head: AnswerHead, turn: int, *, tcp: bool) -> bytes:
+        """The answer in which equally near endpoints begin with another one at each turn."""
+        answer, additional = _rotated(self.tiers, turn), _rotated(self.additional, turn)
+        if tcp:
+            return joined(head, self.rcode, MOST_TCP_BYTES, answer, self.authority, additional)
+        return joined(head, self.rcode, question.udp_bytes, answer[: self.most], self.authority, additional)
+
+
+def _rotated(tiers: list[list[bytes]], turn: int) -> list[bytes]:
+    found: list[bytes] = []
+    for tier in tiers:
+        first = turn % len(tier)
+        found += tier[first:]
+        found += tier[:first]
+    return found
 
 
 class RecordWriter:
@@ -43,65 +76,46 @@ class RecordWriter:
     def head(self, question: Question) -> AnswerHead:
         return head_of(question, self._domain, recurses=self._recurses)
 
-    def answer(
-        self,
-        question: Question,
-        head: AnswerHead,
-        meaning: Meaning,
-        tiers: Sequence[Sequence[Endpoint]],
-        turn: int,
-        serial: int,
-        *,
-        tcp: bool,
-    ) -> bytes:
-        most_bytes = MOST_TCP_BYTES if tcp else question.udp_bytes
+    def prepare(
+        self, question: Question, head: AnswerHead, meaning: Meaning, tiers: list[list[Endpoint]], serial: int
+    ) -> Prepared:
         if not meaning.exists:
-            return joined(head, dns.rcode.NXDOMAIN, most_bytes, (), self._soa(head, serial))
-        answer, additional = self._records(question, meaning, tiers, turn, serial, None if tcp else self._most)
-        authority = b"" if answer else self._soa(head, serial)
-        return joined(head, dns.rcode.NOERROR, most_bytes, answer, authority, additional)
+            return Prepared(dns.rcode.NXDOMAIN, [], authority=self._soa(head, serial))
+        found = self._records(question, meaning, tiers, serial)
+        return found if found.tiers else replace(found, authority=self._soa(head, serial))
 
-    def _records(
-        self,
-        question: Question,
-        meaning: Meaning,
-        tiers: Sequence[Sequence[Endpoint]],
-        turn: int,
-        serial: int,
-        most: int | None,
-    ) -> tuple[list[bytes], list[bytes]]:
-        """Those of the answer, and those that come along."""
-        kind, ttl_s = question.kind, self._ttl_s
+    def _records(self, question: Question, meaning: Meaning, tiers: list[list[Endpoint]], serial: int) -> Prepared:
+        kind, ttl_s, well = question.kind, self._ttl_s, dns.rcode.NOERROR
         if kind == _ANY:
-            return [record(OF_QUESTION, _HINFO, ttl_s, _wire(HINFO(_IN, _HINFO, b"RFC8482", b"")))], []
+            return Prepared(well, [[record(OF_QUESTION, _HINFO, ttl_s, _wire(HINFO(_IN, _HINFO, b"RFC8482", b"")))]])
         if kind == _SOA and not question.name:
-            return [self._soa(None, serial)], []
-        if meaning.is_group:
-            return [], []
-        if meaning.port is not None:
-            return self._services(question, meaning.port, tiers, turn) if kind == _SRV else ([], [])
-        ordered = in_turn(tiers, turn)
-        if kind in (_A, _AAAA):
-            return _addresses(ordered, kind, ttl_s)[:most], []
-        return [record(OF_QUESTION, _TXT, ttl_s, _text(one)) for one in ordered] if kind == _TXT else [], []
+            return Prepared(well, [[self._soa(None, serial)]])
+        if meaning.is_group or (meaning.port is None) == (kind == _SRV):
+            return Prepared(well, [])
+        if kind in (_A, _AAAA) and meaning.port is None:
+            return Prepared(well, _addresses(tiers, kind, ttl_s), most=self._most)
+        if kind == _TXT and meaning.port is None:
+            return Prepared(well, [[record(OF_QUESTION, _TXT, ttl_s, _text(one)) for one in tier] for tier in tiers])
+        return Prepared(well, []) if meaning.port is None else self._services(question, meaning.port, tiers)
 
-    def _services(
-        self, question: Question, port: str, tiers: Sequence[Sequence[Endpoint]], turn: int
-    ) -> tuple[list[bytes], list[bytes]]:
+    def _services(self, question: Question, port: str, tiers: list[list[Endpoint]]) -> Prepared:
         """A farther tier has a lower priority. The addresses come along as far as there is room."""
-        service = _after_protocol(question.asked)
-        answer, additional = [], []
+        if question.kind != _SRV:
+            return Prepared(dns.rcode.NOERROR, [])
+        service = _after_protocol(question.asked).to_wire() or b""
+        answer: list[list[bytes]] = [[] for _ in tiers]
+        additional: list[list[bytes]] = [[] for _ in tiers]
         for far, tier in enumerate(tiers):
-            for one in in_turn([tier], turn):
-                number = _address(one.address)
-                target = dns.name.Name((replica_label(one).encode(), *service.labels))
+            for one in tier:
+                number, label = _address(one.address), replica_label(one).encode()
+                target = bytes((len(label),)) + label + service
                 if number is None:  # the node is reached by a name, so that is the target
-                    target = dns.name.from_text(one.address)
-                data = _wire(SRV(_IN, _SRV, min(far, 0xFFFF), _SRV_WEIGHT, one.ports[port], target))
-                answer.append(record(OF_QUESTION, _SRV, self._ttl_s, data))
-                if number is not None:
-                    additional.append(record(target.to_wire() or b"", number[0], self._ttl_s, number[1]))
-        return answer, additional
+                    target = dns.name.from_text(one.address).to_wire() or b""
+                else:
+                    additional[far].append(record(target, number[0], self._ttl_s, number[1]))
+                data = _SRV_NUMBERS.pack(min(far, 0xFFFF), _SRV_WEIGHT, one.ports[port]) + target
+                answer[far].append(record(OF_QUESTION, _SRV, self._ttl_s, data))
+        return Prepared(dns.rcode.NOERROR, answer, [tier for tier in additional if tier])
 
     def _soa(self, head: AnswerHead | None, serial: int) -> bytes:
         """`head` None: the domain itself was asked for."""
@@ -141,10 +155,16 @@ def _address_record(text: str, ttl_s: int) -> tuple[int, bytes] | None:
     return None if found is None else (found[0], record(OF_QUESTION, found[0], ttl_s, found[1]))
 
 
-def _addresses(ordered: Iterable[Endpoint], kind: int, ttl_s: int) -> list[bytes]:
+def _addresses(tiers: list[list[Endpoint]], kind: int, ttl_s: int) -> list[list[bytes]]:
     """Each once: replicas of one node share its address."""
-    found = (_address_record(text, ttl_s) for text in dict.fromkeys(one.address for one in ordered))
-    return [one[1] for one in found if one is not None and one[0] == kind]
+    seen: set[str] = set()
+    found = []
+    for tier in tiers:
+        texts = dict.fromkeys(one.address for one in tier if one.address not in seen)
+        seen.update(texts)
+        records = (_address_record(text, ttl_s) for text in texts)
+        found.append([one[1] for one in records if one is not None and one[0] == kind])
+    return [tier for tier in found if tier]
 
 
 def _text(one: Endpoint) -> bytes:
