@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from dovetail.agent.identity import AgentIdentity, CannotJoin, JoinRequest, join, known_identity, own_address
+from dovetail.agent.names import serve_names
 from dovetail.agent.order_journal import OrderJournal, assignment_of
 from dovetail.agent.reports import ReportOutbox
 from dovetail.agent.settings import AgentSettings
@@ -59,6 +60,8 @@ class Agent:
             self._joined = identity.client(timeout_s=2 * WAIT_FOR_ORDERS_S)
             _log.info("node %s of %s", identity.node, identity.url)
             await self._backend.reconcile(self._journal.all())
+            if self._settings.dns is not None:
+                self._start(serve_names(self._settings.dns, self._client, self._name, self._settings.data / "dns"))
             await self._for_ever(self._introduce)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._take_orders())

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dovetail.backends.local.settings import LocalSettings
+from dovetail.discovery.dns.settings import DnsSettings
 from dovetail.model.text.quantity import Duration
 from dovetail.model.text.reading import read_one
 from dovetail.model.text.strict import Strict
@@ -20,6 +21,8 @@ class AgentSettings(Strict):
     """How often it reports its use. What becomes of tasks is reported at once."""
     longest_pause: Annotated[Duration, Field(ge=0.1, le=3600)] = 60.0
     """How long it waits at most before it tries again to reach the control plane. Pauses grow up to this."""
+    dns: DnsSettings | None = None
+    """Answer DNS queries for the names of services on this machine, nearest endpoints first. None: it does not."""
     drain_on_stop: bool = False
     """On SIGTERM, let its tasks be moved elsewhere, and wait for that before it ends."""
 

@@ -30,8 +30,8 @@ AskDistances = Callable[[str], Awaitable[dict[str, float]]]
 
 
 class DnsProgram:
-    """`node`: where it runs; whoever asks from no known node is taken to be there. None: such askers get the endpoints
-    in turn. `folder`: where the last known endpoints are kept."""
+    """`node`: where those are who ask from no known node. None: they get the endpoints in turn. `local`: everybody who
+    asks is there. `folder`: where the last known endpoints are kept."""
 
     def __init__(
         self,
@@ -40,10 +40,11 @@ class DnsProgram:
         ask_distances: AskDistances,
         *,
         node: str | None = None,
+        local: bool = False,
         folder: Path | None = None,
     ) -> None:
         self._settings, self._ask_distances = settings, ask_distances
-        self._home = node or NOBODY
+        self._home, self._local = node or NOBODY, local
         self._mirror = EndpointMirror()
         resolvers = [parse_address(one) for one in settings.forward]
         ttl_s, most = round(settings.ttl), settings.most_addresses
@@ -96,13 +97,13 @@ class DnsProgram:
                     await self.follower.known.wait()
             if not self.follower.known.is_set():
                 return None
-        group = self._node_of.get(_plain(address), self._home)
+        group = self._home if self._local else self._node_of.get(_plain(address), self._home)
         if group != NOBODY and group not in self.answers.asking():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DISTANCES_WITHIN_S):
                     await asyncio.shield(self._fetch(group))
             if group not in self.answers.asking():
-                return NOBODY  # and not remembered: the next query asks again
+                group = NOBODY  # until distances are asked for again
         if len(self._askers.groups) >= MOST_ASKERS:
             self._askers.groups.clear()
         self._askers.groups[address] = group
@@ -141,6 +142,7 @@ class DnsProgram:
                         await asyncio.sleep(DISTANCES_WITHIN_S / 2)  # looking at all endpoints takes time
             for node in self.answers.asking():
                 await self._fetch(node)
+            self._askers.groups.clear()  # some may have asked when nobody knew their distances
             await asyncio.sleep(DISTANCES_WITHIN_S)
 
     def _lacks_distances(self) -> bool:
