@@ -32,6 +32,7 @@ MODULES = (
     "benchmarks.openb",
     "benchmarks.constraints",
     "benchmarks.communication",
+    "benchmarks.discovery",
     "benchmarks.philly_lingjun",
     "benchmarks.kueue_tas",
     "benchmarks.kubernetes_client",

@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.agent.executors import Executors
 from dovetail.agent.identity import AgentIdentity, CannotJoin, JoinRequest, join, known_identity, own_address
 from dovetail.agent.inventory.reading import read_machine
+from dovetail.agent.names import serve_names
 from dovetail.agent.order_journal import OrderJournal, assignment_of
 from dovetail.agent.probing.probing import Probing
 from dovetail.agent.questions import answer
@@ -67,6 +68,8 @@ class Agent:
             self._joined = identity.client(timeout_s=2 * WAIT_FOR_ORDERS_S)
             _log.info("node %s of %s", identity.node, identity.url)
             await work.reconcile(self._journal.all())
+            if self._settings.dns is not None:
+                self._start(serve_names(self._settings.dns, self._client, self._name, self._settings.data / "dns"))
             await self._line.ask(self._introduce)
             terminals = AgentTerminals(self._name, work, self._joined)
             async with contextlib.AsyncExitStack() as closing, asyncio.TaskGroup() as group:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field
 from dovetail.agent.probing.probing import ProbeSettings
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.local.settings import LocalSettings
+from dovetail.discovery.dns.settings import DnsSettings
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.quantity import Duration
 from dovetail.model.text.reading import read_one
@@ -42,6 +43,8 @@ class AgentSettings(Strict):
     """How long it waits at most before it tries again to reach the control plane. Pauses grow up to this."""
     probes: ProbeSettings = ProbeSettings()
     """How it measures the network between this node and others."""
+    dns: DnsSettings | None = None
+    """Answer DNS queries for the names of services on this machine, nearest endpoints first. None: it does not."""
     drain_on_stop: bool = False
     """On SIGTERM, let its tasks be moved elsewhere, and wait for that before it ends."""
 

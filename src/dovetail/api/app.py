@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 import dovetail
 from dovetail.api import (
     backends,
+    discovery,
     measured_network,
     names,
     network,
@@ -43,6 +44,7 @@ MODULES = (
     workloads,
     workload_changes,
     services,
+    discovery,
     task_output,
     usage,
     names,

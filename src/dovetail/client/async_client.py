@@ -191,6 +191,12 @@ class AsyncClient:
     diagnostics = awaited(Client.diagnostics)
     node_tasks = awaited(Client.node_tasks)
 
+    # discovery
+    endpoints = awaited(Client.endpoints)
+    endpoint_changes = awaited(Client.endpoint_changes)
+    distances_from = awaited(Client.distances_from)
+    prometheus_targets = awaited(Client.prometheus_targets)
+
     # queues
     queue = awaited(Client.queue)
     queue_page = awaited(Client.queue_page)

@@ -10,6 +10,7 @@ idempotency key, so it is repeated after a lost answer without submitting twice.
 from typing import Self
 
 from dovetail.client.backends import BackendCalls
+from dovetail.client.discovery import DiscoveryCalls
 from dovetail.client.events import EventCalls
 from dovetail.client.names import NameCalls
 from dovetail.client.network import NetworkCalls
@@ -33,6 +34,7 @@ class Client(
     WaitCalls,
     WorkloadChangeCalls,
     ServiceCalls,
+    DiscoveryCalls,
     NameCalls,
     OutputCalls,
     EventCalls,

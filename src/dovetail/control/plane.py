@@ -27,6 +27,7 @@ from dovetail.control.service_controller.desk import ServiceDesk
 from dovetail.control.services.access import AccessService
 from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
+from dovetail.control.services.discovery import DiscoveryService
 from dovetail.control.services.network import NetworkService
 from dovetail.control.services.nodes import NodeService
 from dovetail.control.services.own_machine import LOCAL
@@ -98,6 +99,7 @@ class ControlPlane:
         self._backends = Backends(settings, questions, self._specs, self._put_item, heard, metrics, node_of)
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.services = ServiceDesk(self.subsystems.shared("services"), self.check)
+        self.discovery = DiscoveryService(self.subsystems.shared("services"), self.questions.network)
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids)
         self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
@@ -128,6 +130,7 @@ class ControlPlane:
         self.engine.restore(snapshot)
         self._admission.recount()
         self._announcements.restore(snapshot.announced)
+        self.discovery.start(snapshot.nodes)
         gc.freeze()  # later collections skip them
         gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
@@ -341,6 +344,7 @@ class ControlPlane:
             self._decision_log.write(batch, names)
         for switch in batch.changes.switches:
             log.info(switch.message, policy=switch.policy, adjusted=switch.on)
+        self.discovery.take(batch.changes)
         self.subsystems.feed(DurableStep(batch, names))
         for record in batch.changes.workloads:
             single = record.state is WorkloadState.RUNNING and record.active == 1 and not record.pending

@@ -16,7 +16,8 @@ from dovetail.control.services.access import AccessService, Caller
 
 _READING = frozenset({"GET", "HEAD"})
 _OWN_REPORTS = re.compile(r"/api/v1/nodes/([^/]+)/(?:heartbeat|probes|drain|calls/[^/]+|sessions/[^/]+)")
-_OWN_NODE = re.compile(r"/api/v1/nodes/([^/]+)(?:/orders|/sessions/[^/]+/input)?")
+_OWN_NODE = re.compile(r"/api/v1/nodes/([^/]+)(?:/orders|/distances|/sessions/[^/]+/input)?")
+_ENDPOINTS = "/api/v1/endpoints"
 _REGISTER = ("POST", "/api/v1/nodes")
 _WHERE = "it lies in admin.token in the data folder of the server, where commands of the same account find it"
 _WHAT_TO_DO = f"{_WHERE}; elsewhere set DOVETAIL_TOKEN, or give --token-file FILE"
@@ -44,6 +45,8 @@ def _may(caller: Caller, method: str, path: str) -> bool:
         return True
     if caller.kind is not TokenKind.NODE:
         return False
+    if method in _READING and path == _ENDPOINTS:
+        return True  # the DNS server of an agent answers for all services
     own = _OWN_REPORTS if method == "POST" else _OWN_NODE if method in _READING else None
     found = None if own is None else own.fullmatch(path)
     return found is not None and found[1] == caller.node
@@ -60,7 +63,8 @@ def check_registers(caller: Caller, node: str, *, is_known: bool) -> None:
 
 def _words(caller: Caller) -> str:
     if caller.kind is TokenKind.NODE:
-        return f"this token speaks for node {caller.node} alone: its heartbeats, its orders and its description"
+        what = "its heartbeats, its orders and its description; and it reads the endpoints of services"
+        return f"this token speaks for node {caller.node} alone: {what}"
     return "a join token registers a new node and does nothing else"
 
 

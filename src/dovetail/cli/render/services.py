@@ -13,6 +13,7 @@ from dovetail.cli.render.parts.times import age
 from dovetail.model.text.listing import count, first_of
 
 if TYPE_CHECKING:
+    from dovetail.responses.discovery import EndpointRow, ServiceEndpoints
     from dovetail.responses.services import AppliedService, ReplicaRow, RevisionRow, ServiceDetail, ServiceRow
 
 _CHANGES_SHOWN = 20
@@ -60,6 +61,24 @@ def _address(one: ReplicaRow) -> str:
     if one["address"] is None or not one["ports"]:
         return one["address"] or ""
     return " ".join(f"{one['address']}:{port}" for port in one["ports"].values())
+
+
+def endpoint_list(found: ServiceEndpoints, wide: bool = False) -> Drawing:
+    if not found["items"]:
+        return Text(f"no replica of {found['service']} is ready; dovetail services {found['service']} says why")
+    measured = any(one["distance"] is not None for one in found["items"])
+    columns: list[TableColumn[EndpointRow]] = [
+        TableColumn("REPLICA", lambda one: one["name"]),
+        TableColumn("REV", lambda one: one["revision"], right=True),
+        TableColumn("NODE", lambda one: one["node"]),
+        TableColumn("ADDRESS", lambda one: one["address"]),
+        TableColumn("PORTS", lambda one: " ".join(f"{name}={number}" for name, number in one["ports"].items())),
+    ]
+    if measured:
+        columns.append(
+            TableColumn("DISTANCE", lambda one: "" if one["distance"] is None else f"{one['distance']:g}", right=True)
+        )
+    return table(columns, found["items"], wide)
 
 
 def revision_list(rows: Sequence[RevisionRow], now: float, wide: bool = False) -> Drawing:

@@ -65,11 +65,13 @@ def server_url(url: str | None = None) -> str:
     return url or _before_command.get() or os.environ.get("DOVETAIL_URL") or DEFAULT_URL
 
 
-def connect(url: str | None = None) -> "Client":
+def connect(url: str | None = None, timeout_s: float | None = None) -> "Client":
+    """`timeout_s`: how long an answer may take; None: as long as the client allows."""
     from dovetail.client import Client
+    from dovetail.client.client import TIMEOUT_S
 
     try:
-        return Client(server_url(url), _token())
+        return Client(server_url(url), _token(), TIMEOUT_S if timeout_s is None else timeout_s)
     except ValueError as error:
         raise Failure(str(error), ExitCode.USAGE) from None
 

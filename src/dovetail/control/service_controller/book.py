@@ -63,6 +63,7 @@ class ServiceBook:
         self._anchor_s = time.time() - time.monotonic()
         self._replicas: dict[Key, tuple[ReplicaView, ...]] = {}
         self._changed: Callable[[], None] = lambda: None
+        self._shown: Callable[[dict[Key, tuple[ReplicaView, ...]]], None] = lambda _: None
 
     def now(self) -> float:
         """The time that decisions go by. It goes on evenly when somebody sets the clock of the machine."""
@@ -129,9 +130,17 @@ class ServiceBook:
         """`call` may come from any thread."""
         self._changed = call
 
-    def show(self, replicas: dict[Key, tuple[ReplicaView, ...]]) -> None:
+    def on_show(self, call: Callable[[dict[Key, tuple[ReplicaView, ...]]], None]) -> None:
+        """`call` comes from the thread of the controller, each time it has looked at all replicas and knows the health
+        of those that it found when it started."""
+        self._shown = call
+
+    def show(self, replicas: dict[Key, tuple[ReplicaView, ...]], *, settled: bool = True) -> None:
+        """`settled` False: the health of replicas that ran before this controller began is not known yet."""
         with self._lock:
             self._replicas = replicas
+        if settled:
+            self._shown(replicas)
 
     def replicas(self, key: Key) -> tuple[ReplicaView, ...]:
         with self._lock:

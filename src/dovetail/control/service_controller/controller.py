@@ -36,6 +36,7 @@ from dovetail.services.replicas import FIRST_PORT, LAST_PORT, ReplicaName, ports
 LOOK_AT_LEAST_EVERY_S = 30.0
 LOOK_AT_MOST_EVERY_S = 0.05
 MOST_AT_ONCE = 200  # replicas in one submission
+SETTLES_WITHIN_S = 10.0  # then the health of what ran before the start counts as known
 
 log = structlog.get_logger()
 
@@ -77,12 +78,14 @@ class ServiceController(Subsystem):
         self._wakened = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._health = HealthWatch(self._wake, self._restart, self._exit_code, self._book.now)
+        self._unsettled_until: float | None = self._book.now() + SETTLES_WITHIN_S  # None: settled
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._book.on_change(self._wake_from_anywhere)
         await asyncio.to_thread(self._resume_updates)
         await self._find(await self.context.ask(lambda questions: questions.workloads.service_replicas()))
+        self._wake()
 
     async def take(self, step: DurableStep) -> None:
         changed = (record.task.workload for record in step.batch.changes.tasks)
@@ -197,6 +200,7 @@ class ServiceController(Subsystem):
         await self._stop_orphans(look, records)
         await self._create(creates)
         self._show(look, records)
+        due += [] if self._unsettled_until is None else [self._unsettled_until]
         return min(due, default=None)
 
     def _seen(self, look: _Look, key: Key) -> list[ReplicaSeen]:
@@ -321,7 +325,15 @@ class ServiceController(Subsystem):
         for key in records:
             views = [self._view(one, look) for one in look.live.get(key, ()) if one.workload in self._owned]
             shown[key] = tuple(sorted(views, key=lambda view: (view.index, view.revision)))
-        self._book.show(shown)
+        self._book.show(shown, settled=self._is_settled(look))
+
+    def _is_settled(self, look: _Look) -> bool:
+        """Once every replica that ran when this controller started was judged."""
+        if self._unsettled_until is not None:
+            running = [one.key for live in look.live.values() for one in live if one.state is TaskState.RUNNING]
+            if look.now >= self._unsettled_until or all(self._health.is_judged(key) for key in running):
+                self._unsettled_until = None
+        return self._unsettled_until is None
 
     def _view(self, one: LiveReplica, look: _Look) -> ReplicaView:
         owned = self._owned[one.workload]

@@ -49,8 +49,8 @@ class _Watch:
 
 class HealthWatch:
     """`changed`: called when a replica became ready or stopped being so, and when the words change that say why it is
-    not. `restart`: called with the key of an attempt that must start again, and why. `run_command`: the exit code of a command next to an attempt; may raise.
-    `clock`: the time."""
+    not. `restart`: called with the key of an attempt that must start again, and why. `run_command`: the exit code of a
+    command next to an attempt; may raise. `clock`: the time."""
 
     def __init__(
         self,
@@ -85,6 +85,13 @@ class HealthWatch:
         """Whether too few answers came to say that it is ready, or that it is not."""
         watch = self._watches.get(key)
         return watch is None or is_unknown(watch.replica.service.health, watch.health)
+
+    def is_judged(self, key: str) -> bool:
+        """Whether enough answers came to say that it is ready, or that it is not; of one that is forgotten, too."""
+        watch = self._watches.get(key)
+        if watch is None or watch.ready_since is not None or not watch.replica.online:
+            return True
+        return any(state.well is False for state in watch.health.states.values())
 
     def trouble(self, key: str) -> str:
         watch = self._watches.get(key)

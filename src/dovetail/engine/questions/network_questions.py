@@ -129,6 +129,12 @@ class NetworkQuestions:
         """What was set by hand between two nodes or hosts; None if nothing was."""
         return self._cluster.topology.distances.get(one, other)
 
+    def distances_from(self, node: str, to: Iterable[str] | None = None) -> dict[str, float]:
+        """From a node to others, or to all. Unknown ones are left out; raises KeyError if `node` is."""
+        rows = self._cluster.rows
+        found = distances_from(self._cluster, rows[node])
+        return {name: float(found[rows[name]]) for name in (rows if to is None else to) if name in rows}
+
     def apart(self, one: str, other: str) -> Apart:
         """Raises KeyError for an unknown node."""
         cluster = self._cluster
