@@ -24,6 +24,8 @@ DELAYS_MS = {"leaf-1": 1.0, "leaf-2": 2.0, "leaf-3": 4.0, "leaf-4": 10.0, "spine
 HOSTS = {f"{letter}{number}": f"leaf-{'abcd'.index(letter) + 1}" for letter in "abcd" for number in (1, 2)}
 #: Of the cables of hosts; below what a wire carries, which depends on how busy this machine is.
 MBIT, SLOW_HOST, SLOW_MBIT = 100, "b2", 20
+#: On which the agent of each host answers for names of services.
+DNS_PORT = 5353
 MEASURING = {"probe_every": "1s", "publish_every": "100ms", "bandwidth_every": "10s", "budget": "10MB"}
 
 
@@ -46,5 +48,6 @@ def cluster(fabric: Fabric, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "loop": {"heartbeat_timeout": "6s"},
         "scheduling": {"recovery": {"lost_after": "30s"}},
     }
-    with FabricCluster(fabric, tmp_path_factory.mktemp("cluster"), settings) as found:
+    names = {"dns": {"listen": f"127.0.0.1:{DNS_PORT}", "ttl": "0s"}}
+    with FabricCluster(fabric, tmp_path_factory.mktemp("cluster"), settings, names) as found:
         yield found

@@ -1,18 +1,24 @@
 """Services on hosts of a fabric: near each other, over cut wires, killed agents and a network in two halves."""
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.network.conftest import DELAYS_MS, HOSTS
+from tests.e2e.network import hammer
+from tests.e2e.network.conftest import DELAYS_MS, DNS_PORT, HOSTS
 from tests.e2e.network.test_measured_network import all_measured
 from tests.open_folder import open_folder
 from tests.patience import wait_for
 from tests.servers.fabric.cluster import FabricCluster
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("fabric")]
+
+HAMMER = hammer.__file__
 
 #: Writes down that it began, and answers with HTTP until it is told to end.
 PROGRAM = """
@@ -170,3 +176,60 @@ def test_a_cut_wire_moves_what_depended_on_it_and_what_was_left_behind_ends(
 def _node_of(cluster: FabricCluster, service: str) -> str | None:
     [one] = cluster.client.service(service)["items"]
     return one["node"] if one["state"] == "running" else None
+
+
+def test_a_real_client_is_told_of_the_nearest_endpoint_first(cluster: FabricCluster, folder: Path) -> None:
+    wait_for(lambda: all_measured(cluster), "every pair is measured", every_s=0.2)
+    only = {"require": 'node.name == "b1" || node.name == "d1"'}
+    named = Service(cluster, folder, "named", replicas=2, constraints=[only], spread=[{"over": "host"}])
+    named.apply()
+    try:
+        assert set(named.wait_ready().values()) == {"b1", "d1"}
+        for asking, nearest in (("a1", "b1"), ("b1", "b1"), ("c1", "d1"), ("d2", "d1")):
+            wait_for(partial(_is_first, cluster, asking, nearest), f"{asking} is told of {nearest}", every_s=0.3)
+        named.apply(replicas=1)
+        [left] = named.wait_ready().values()
+        only_one = [cluster.fabric.address(left)]
+        wait_for(lambda: addresses(cluster, "c1", "named.default.dovetail") == only_one, every_s=0.3)
+    finally:
+        named.remove()
+    wait_for(lambda: addresses(cluster, "c1", "named.default.dovetail") == [], every_s=0.3)
+
+
+def _is_first(cluster: FabricCluster, asking: str, nearest: str) -> bool:
+    return addresses(cluster, asking, "named.default.dovetail")[:1] == [cluster.fabric.address(nearest)]
+
+
+def addresses(cluster: FabricCluster, host: str, name: str) -> list[str]:
+    """What the agent of a host answers, in order."""
+    script = (
+        "import sys, dns.resolver as r\n"
+        f"s = r.Resolver(configure=False); s.nameservers, s.port = ['127.0.0.1'], {DNS_PORT}\n"
+        "try: found = s.resolve(sys.argv[1], 'A', raise_on_no_answer=False, lifetime=5).rrset or ()\n"
+        "except r.NXDOMAIN: found = ()\n"
+        "print(*[one.address for one in found])\n"
+    )
+    return cluster.fabric.run(host, [sys.executable, "-c", script, name]).split()
+
+
+def test_an_update_under_load_drops_no_request(cluster: FabricCluster, folder: Path) -> None:
+    busy = Service(cluster, folder, "busy", replicas=3, update={"drain": "3s", "max_surge": 1})
+    busy.apply()
+    words = ["ip", "netns", "exec", cluster.fabric.namespace("a1"), sys.executable, HAMMER]
+    try:
+        busy.wait_ready()
+        wait_for(lambda: len(addresses(cluster, "a1", "busy.default.dovetail")) == 3, every_s=0.3)
+        process = subprocess.Popen(
+            [*words, str(DNS_PORT), "busy.default.dovetail"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "began\n"
+        busy.apply(labels={"version": "two"})
+        busy.wait_ready()
+        said, _ = process.communicate("", timeout=60)
+        *wrong, summary = said.splitlines()
+        assert wrong == []
+        assert int(summary.removeprefix("succeeded ")) > 20
+        assert set(busy.starts) == {f"busy-r{revision}-{index}" for revision in (1, 2) for index in range(3)}
+    finally:
+        busy.remove()
