@@ -1,7 +1,7 @@
 """A client of a service on a host of the fabric: asks DNS for an endpoint, sends a request there, again and again.
 
-Run as `python hammer.py DNS_PORT NAME`, it goes on until its input ends. It prints what went wrong with requests, and at
-last how many succeeded.
+Run as `python hammer.py DNS_PORT NAME`, it goes on until its input ends. It prints what went wrong with requests, and
+at last how many succeeded.
 """
 
 import http.client
