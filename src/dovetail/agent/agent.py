@@ -28,7 +28,7 @@ from dovetail.model.event import Event, NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.resources import CPU
 from dovetail.responses.nodes import NodeOrders, ReportedTask, RunOrder
 
-WAIT_FOR_ORDERS_S = 30.0
+WAIT_FOR_ORDERS_S = 60.0  # the longest that a server waits
 SESSIONS = ("execute", "attach")
 REFUSED_EXIT = 126  # as shells say of what cannot be run
 
