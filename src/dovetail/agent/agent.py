@@ -32,7 +32,7 @@ from dovetail.model.resources import CPU
 from dovetail.model.task_flows import TaskFlows
 from dovetail.responses.nodes import NodeOrders, ReportedTask, RunOrder
 
-WAIT_FOR_ORDERS_S = 30.0
+WAIT_FOR_ORDERS_S = 60.0  # the longest that a server waits
 SESSIONS = ("execute", "attach")
 REFUSED_EXIT = 126  # as shells say of what cannot be run
 

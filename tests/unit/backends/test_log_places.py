@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
+from dovetail.backends import log_tail
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.local.supervisor.output_file import OutputFile
 from dovetail.backends.local.supervisor.run_files import OUTPUT, OUTPUT_TIMES
 from dovetail.backends.local.supervisor.watch import record_size
 from dovetail.backends.log_streams import offset_at, read_output, tail_offset
 from dovetail.backends.log_tail import tail_by_reading
-from dovetail.control.services import task_output
 
 OUTPUTS = st.text(alphabet="ab\n漢", max_size=60)
 
@@ -52,7 +52,7 @@ def test_the_last_lines_of_a_file_are_found_in_blocks_of_any_size(
 @given(text=OUTPUTS, lines=st.integers(0, 8), size=st.integers(4, 40))
 def test_the_last_lines_of_a_stream_are_found_by_reading_it(text: str, lines: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(task_output, "READ_BYTES", size)
+        patch.setattr(log_tail, "READ_BYTES", size)
         offset = asyncio.run(tail_by_reading(Stream(text.encode()), "1.0.1", lines))  # type: ignore[arg-type]
     assert text.encode()[offset:].decode() == last_lines(text, lines)
 
