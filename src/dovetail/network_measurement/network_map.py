@@ -5,7 +5,7 @@ error of a measured pair is 0. Left to others: what was set by hand or described
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from dovetail.network_measurement.pair_history import SettledPair
 F4 = npt.NDArray[np.float32]
 #: A node with fewer measured pairs than that has no coordinates.
 FEWEST_PAIRS = 3
+#: Coordinates fitted anew move a little; an estimate is another only if it moved by so much of its error.
+ESTIMATES_MOVE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +114,18 @@ def nearest(found: NetworkMap, many: int) -> dict[str, list[str]]:
     return {name: [found.names[one] for one in row] for name, row in zip(found.names, rows.tolist(), strict=True)}
 
 
-def is_clearly_another(before: NetworkMap | None, now: NetworkMap, least: float) -> bool:
-    """Whether some distance has changed by more than `least`, or pairs are known that were not, or the reverse."""
+def held_back(before: NetworkMap | None, now: NetworkMap, least: float) -> NetworkMap:
+    """The new map with the distances of the old one where they have not clearly changed: by no more than `least`, or by
+    less than a quarter of the error of an estimate. Another set of nodes is another map."""
     if before is None or before.names != now.names:
-        return bool(now.names) or before is not None
-    unknown = np.isnan(now.distance)
-    if (np.isnan(before.distance) != unknown).any():
-        return True
-    return bool((np.abs(before.distance - now.distance)[~unknown] > least).any())
+        return now
+    apart = np.abs(now.distance - before.distance)
+    stays = apart <= np.maximum(least, ESTIMATES_MOVE * now.error)  # false where one of them is not known
+    return replace(now, distance=np.where(stays, before.distance, now.distance))
+
+
+def is_another(before: NetworkMap | None, now: NetworkMap) -> bool:
+    """Whether a distance is another one, or is known that was not, or the reverse."""
+    if before is None:
+        return bool(now.names)
+    return before.names != now.names or not np.array_equal(before.distance, now.distance, equal_nan=True)

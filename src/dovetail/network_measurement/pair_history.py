@@ -16,7 +16,7 @@ SAMPLES = 128
 TRAINS = 3
 #: How much of the counts of packets is kept from round to round: a loss is forgotten after some 20 rounds.
 KEPT_OF_COUNTS = 0.95
-#: After so many rounds without an answer there is no way between the two.
+#: After so many rounds without an answer there is no way between two that answered before.
 SILENT_ROUNDS = 2
 #: What is clearly another: a share of the value, and at least so much.
 RTT_SHARE, RTT_LEAST_US = 0.1, 20.0
@@ -115,7 +115,8 @@ class PairHistory:
         return settled is not before
 
     def _current(self) -> SettledPair | None:
-        if self._silent >= SILENT_ROUNDS:
+        was_answered = bool(self._rounds) or self.settled is not None
+        if self._silent >= SILENT_ROUNDS and was_answered:  # else nothing is known: a firewall may drop all probes
             return SettledPair(math.inf, 1.0, self.mbps)
         return SettledPair(median(self._rounds), self.loss, self.mbps) if self._rounds else None
 

@@ -26,7 +26,7 @@ HOSTS = {f"{letter}{number}": f"leaf-{'abcd'.index(letter) + 1}" for letter in "
 MBIT, SLOW_HOST, SLOW_MBIT = 100, "b2", 20
 #: On which the agent of each host answers for names of services.
 DNS_PORT = 5353
-MEASURING = {"probe_every": "1s", "publish_every": "100ms", "bandwidth_every": "10s", "budget": "10MB"}
+MEASURING = {"probe_every": "1s", "publish_every": "100ms", "bandwidth_every": "5s", "budget": "10MB"}
 
 
 @pytest.fixture(scope="session")

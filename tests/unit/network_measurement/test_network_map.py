@@ -7,7 +7,7 @@ from tests.unit.network_measurement.fabrics import three_levels
 
 from dovetail.model.network.topology import DistanceWeights
 from dovetail.network_measurement.measured_distance import measured_distances, steps_of_bandwidth
-from dovetail.network_measurement.network_map import is_clearly_another, make_map
+from dovetail.network_measurement.network_map import held_back, is_another, make_map
 from dovetail.network_measurement.pair_history import SettledPair
 from dovetail.network_measurement.probe_plan import PlanLimits, probe_peers
 
@@ -58,12 +58,29 @@ def test_estimates_of_a_sampled_fabric_are_near_the_truth_and_their_error_is_sta
     assert not found.error[upper][~guessed].any()
 
 
-def test_small_differences_are_not_made_known() -> None:
+def test_small_differences_are_held_back_pair_by_pair() -> None:
     pairs = {("a", "b"): SettledPair(100.0, 0.0, None), ("a", "c"): SettledPair(400.0, 0.0, None)}
     before = make_map(pairs, WEIGHTS, seeded())
     pairs["a", "b"] = SettledPair(103.0, 0.0, None)
-    assert not is_clearly_another(before, make_map(pairs, WEIGHTS, seeded()), 1.0)
+    same = held_back(before, make_map(pairs, WEIGHTS, seeded()), 1.0)
+    assert not is_another(before, same)
+    pairs["a", "d"] = SettledPair(100.0, 0.0, None)
+    assert is_another(same, held_back(same, make_map(pairs, WEIGHTS, seeded()), 1.0)), "another node"
+    del pairs["a", "d"]
     pairs["a", "b"] = SettledPair(130.0, 0.0, None)
-    assert is_clearly_another(before, make_map(pairs, WEIGHTS, seeded()), 1.0)
-    assert is_clearly_another(None, before, 1.0)
-    assert not is_clearly_another(None, make_map({}, WEIGHTS, seeded()), 1.0)
+    other = held_back(same, make_map(pairs, WEIGHTS, seeded()), 1.0)
+    assert is_another(same, other)
+    assert other.distance[0, 2] == before.distance[0, 2]
+    assert is_another(None, before)
+    assert not is_another(None, make_map({}, WEIGHTS, seeded()))
+
+
+def test_estimates_that_a_new_fit_moves_a_little_stay_where_they_were() -> None:
+    random = seeded()
+    fabric = three_levels(60, 10, 3, random)
+    pairs = fabric.measured(fabric.all_pairs()[::4], 0.1, random)
+    before = make_map(pairs, WEIGHTS, seeded())
+    now = make_map(pairs, WEIGHTS, np.random.default_rng(8))
+    assert is_another(before, now), "fitted from another start"
+    moved = (held_back(before, now, 1.0).distance != before.distance)[~before.measured]
+    assert moved.mean() < 0.5 * (now.distance != before.distance)[~before.measured].mean()

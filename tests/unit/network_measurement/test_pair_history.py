@@ -56,6 +56,13 @@ def test_two_silent_rounds_mean_that_there_is_no_way_and_an_answer_opens_it_agai
     assert history.settled.rtt_us == 100.0
 
 
+def test_a_pair_that_never_answered_is_not_known_and_not_far() -> None:
+    history = PairHistory()
+    assert not any(history.add_round([], 4, float(at)) for at in range(5))
+    assert history.settled is None
+    assert history.loss == 1.0
+
+
 def test_the_median_of_the_last_trains_counts() -> None:
     history = PairHistory()
     history.add_round([100.0], 1, 0.0)

@@ -13,7 +13,10 @@ from dovetail.model.text.listing import count, first_of
 if TYPE_CHECKING:
     from dovetail.responses.network import DiscoveredTopology, DistanceBetween, MeasuredDistance, MeasuredPairList
 
-_NOTHING = "nothing is measured yet: agents measure the network between them, at least two (dovetail agent)"
+_NOTHING = (
+    "nothing is measured yet: agents measure the network between them, if there are two and UDP gets through "
+    "(dovetail agent; its settings `probes`)"
+)
 _SOURCES = {"by_hand": "set by hand", "described": "described", "by_level": "by the levels that they share"}
 
 

@@ -25,7 +25,7 @@ from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import DistancesMeasured
 from dovetail.model.network.topology import DistanceWeights
 from dovetail.network_measurement.contradictions import DescriptionContradiction, find_contradictions
-from dovetail.network_measurement.network_map import NetworkMap, is_clearly_another, make_map, nearest
+from dovetail.network_measurement.network_map import NetworkMap, held_back, is_another, make_map, nearest
 from dovetail.network_measurement.pair_history import PairHistory
 from dovetail.network_measurement.probe_plan import PlanLimits, probe_peers, round_bytes, round_s
 from dovetail.network_measurement.train_plan import Train, longest_ago_first, plan_trains
@@ -152,11 +152,12 @@ class NetworkMeasuring(Subsystem):
         self._is_stale = False
         weights, domains = await self.context.ask(_weights_and_domains)
         found, contradictions = await asyncio.to_thread(_mapped, self._board.pairs(), weights, domains)
+        found = held_back(self._published, found, CLEAR_POINTS)
         for one in contradictions:
             if one.node not in {known.node for known in self._board.contradictions}:
                 log.warning("a node measures unlike its description", node=one.node, problem=str(one))
         self._board.show(found, contradictions)
-        if is_clearly_another(self._published, found, CLEAR_POINTS):
+        if is_another(self._published, found):
             self._published = found
             self.context.put([DistancesMeasured(found.names, found.distance)])
         self._measure_itself(found, len(contradictions))
