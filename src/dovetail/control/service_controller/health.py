@@ -49,8 +49,8 @@ class _Watch:
 
 class HealthWatch:
     """`changed`: called when a replica became ready or stopped being so, and when the words change that say why it is
-    not. `restart`: called with the key of an attempt that must start again, and why. `run_command`: the exit code of a command next to an attempt; may raise.
-    `clock`: the time."""
+    not. `restart`: called with the key of an attempt that must start again, and why. `run_command`: the exit code of a
+    command next to an attempt; may raise. `clock`: the time."""
 
     def __init__(
         self,
