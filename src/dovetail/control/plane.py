@@ -94,7 +94,7 @@ class ControlPlane:
         self._backends = Backends(settings, questions, self._specs, self._put_item, heard, metrics, node_of)
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.services = ServiceDesk(self.subsystems.shared("services"), self.check)
-        self.names = WorkloadNames(self.store, self.questions, self.services.live_ids)
+        self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         policies,
         profiles,
         queues,
+        replicas,
         reservations,
         services,
         simulation,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["services", "tokens"]
+__all__ += ["replicas", "services", "tokens"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -58,6 +58,14 @@ def one_service(row: ServiceDetail, now: float, wide: bool = False) -> Drawing:
     return Stack(*lines, table(columns, row["items"], wide)) if row["items"] else Stack(*lines)
 
 
+def described_service(row: ServiceDetail, now: float, wide: bool = False) -> Drawing:
+    """With its revisions, and where to learn more."""
+    name = row["name"] if row["namespace"] == "default" else f"{row['namespace']}/{row['name']}"
+    hint = f"all about one replica: dovetail describe {name}.{row['items'][0]['index']}" if row["items"] else ""
+    revisions = revision_list(row["revisions"][::-1], now, wide)
+    return Stack(one_service(row, now, wide), Text(""), revisions, *([Text(""), Text(hint)] if hint else []))
+
+
 def _address(one: ReplicaRow) -> str:
     if one["address"] is None or not one["ports"]:
         return one["address"] or ""

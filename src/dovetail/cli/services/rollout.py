@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.3
 
 command = default_group("The update of a service: `rollout status NAME` follows it, `undo` goes back.")
-ServiceName = Annotated[str, Argument(metavar="SERVICE", help="Its name, or namespace/name.")]
+ServiceName = Annotated[str, Argument(metavar="SERVICE", help="Its name, or namespace/name.", completes="services")]
 Wait = Annotated[bool, Option("--wait", help="Wait until it is complete; failure is exit code 1.")]
 
 
