@@ -346,8 +346,7 @@ def test_names_of_services_and_replicas_work_where_names_of_workloads_do(client:
 def test_two_namespaces_may_have_a_service_of_one_name(client: Client, tmp_path: Path) -> None:
     sleeping = {"run": {"command": ["sleep", "1000"]}, "health": {}, "replicas": 1}
     client.apply([web(tmp_path) | sleeping | {"namespace": name} for name in ("one", "two")])
-    for name in ("one", "two"):
-        wait_for(lambda name=name: client.service("web", namespace=name)["ready"] == 1)
+    wait_for(lambda: [row["ready"] for row in client.services()] == [1, 1])
     with pytest.raises(DovetailError, match="several namespaces; write one of: one/web, two/web"):
         client.service("web")
     client.scale("two/web", 2)

@@ -28,6 +28,7 @@ class NameKind(StrEnum):
     POLICIES = "policies"
     BACKENDS = "backends"
     NAMESPACES = "namespaces"
+    SERVICES = "services"
 
 
 @router.get("")
@@ -42,6 +43,8 @@ async def names(
         return Json({"items": await plane.names.beginning(prefix, MOST_NAMES)})
     if kind is NameKind.NAMESPACES:
         known: Iterable[str] = await plane.read(plane.store.namespaces)
+    elif kind is NameKind.SERVICES:
+        known = await plane.services.names()
     else:
         known = _known(plane, kind)
     return Json({"items": sorted(name for name in known if name.startswith(prefix))[:MOST_NAMES]})
@@ -73,6 +76,7 @@ async def named(request: Request, ref: str, namespace: Namespace = None) -> Json
             "typed": typed(first, found.replica, found.group),
             "replica": found.replica,
             "group": found.group,
+            "service": None if found.service is None else f"{first['namespace']}/{found.service}",
             "workloads": rows,
         }
     )

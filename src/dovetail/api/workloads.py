@@ -277,11 +277,14 @@ async def cancel(
     The name of a group stands for all its workloads; that of a service removes the service.
     """
     plane = plane_of(request)
+    if (service := await plane.services.find(ref, namespace)) is not None:
+        record = service.record
+        if not record.removed:
+            await plane.services.remove(record.name, record.namespace)
+        newest = max((one.workload for one in service.replicas), default=0)
+        return AcceptedJson({"id": newest, "namespace": record.namespace, "name": record.name})
     found = await plane.names.find(ref, namespace)
     first = found.workloads[0]
-    if found.service is not None:
-        await plane.services.remove(found.service, first["namespace"])
-        return AcceptedJson({"id": first["id"], "namespace": first["namespace"], "name": found.service})
     if found.replica is not None:
         raise HttpProblem(409, f"one task cannot be cancelled alone; cancel the whole workload: {typed(first)}")
     unfinished = [row["id"] for row in found.workloads if row["finished_at"] is None]

@@ -100,7 +100,7 @@ class ControlPlane:
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.services = ServiceDesk(self.subsystems.shared("services"), self.check)
         self.discovery = DiscoveryService(self.subsystems.shared("services"), self.questions.network)
-        self.names = WorkloadNames(self.store, self.questions, self.services.live_ids)
+        self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)
         self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
         self.task_use = TaskUseService(self._backends, self.traffic.take)

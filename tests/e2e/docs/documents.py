@@ -14,7 +14,10 @@ from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.network.topology import Topology
 from dovetail.model.network.topology_readers.reading import read_topology
 from dovetail.model.policy import Policy
+from dovetail.model.services.reading import services_of
+from dovetail.model.services.service import Service
 from dovetail.model.text.complaint import Invalid
+from dovetail.model.text.document import read_documents
 from dovetail.model.workloads.reading import read_workloads
 from dovetail.model.workloads.workload import Workload
 
@@ -22,7 +25,13 @@ from dovetail.model.workloads.workload import Workload
 def is_work(text: str) -> bool:
     """Is it complete, so that it can be submitted as it stands?"""
     parts = [part for part in yaml.safe_load_all(text) if part]
-    return all(isinstance(part, dict) and "name" in part and set(part) <= set(Workload.model_fields) for part in parts)
+    return all(
+        isinstance(part, dict)
+        and "name" in part
+        and part.get("kind") != "service"
+        and set(part) <= set(Workload.model_fields)
+        for part in parts
+    )
 
 
 def check_document(text: str, where: str) -> None:
@@ -30,7 +39,7 @@ def check_document(text: str, where: str) -> None:
     for part in yaml.safe_load_all(text):
         assert isinstance(part, dict), f"{where}: not a mapping"
         possible = [check for fields, check in _KINDS if set(part) <= fields]
-        known = "a workload, settings, a topology, a policy or metadata of a pod"
+        known = "a workload, a service, settings, a topology, a policy or metadata of a pod"
         assert possible, f"{where}: fields {', '.join(part)}: neither {known}; say `not run` and who checks it"
         for check in possible[:-1]:
             with contextlib.suppress(ValueError, Invalid):
@@ -42,6 +51,10 @@ def check_document(text: str, where: str) -> None:
 
 def _work(part: dict[str, Any], where: str) -> None:
     read_workloads(yaml.safe_dump({"name": "example"} | part), where)
+
+
+def _service(part: dict[str, Any], where: str) -> None:
+    services_of(read_documents(yaml.safe_dump({"name": "example"} | part).encode(), where), where)
 
 
 def _settings(part: dict[str, Any], where: str) -> None:
@@ -73,6 +86,7 @@ def _metadata_of_a_pod(part: dict[str, Any], where: str) -> None:
 
 _KINDS: list[tuple[set[str], Callable[[dict[str, Any], str], None]]] = [
     (set(Workload.model_fields), _work),
+    (set(Service.model_fields), _service),
     (set(Settings.model_fields), _settings),
     (set(Topology.model_fields), _topology),
     (set(Policy.model_fields), _policy),

@@ -126,6 +126,7 @@ PRINTED: dict[str, Any] = {
     "apply -f {files}/service.yaml --dry-run": AppliedDefinitions,
     "services": list[ServiceRow],
     "services web": ServiceDetail,
+    "describe web": ServiceDetail,
     "scale web 2": ServiceRow,
     "rollout restart web": ServiceRow,
     "rollout undo web --to 1": ServiceRow,
@@ -170,6 +171,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.reserve("node-3", {"cpu": 1}, "1h")
         client.add_backend("lab", LAB)
         client.apply({"name": "web", "ports": [{"name": "http"}], "resources": {"cpu": "10m"}})
+        client.restart_service("web")
+        wait_for(lambda: client.service("web")["ready"])
         client.register_node({"name": "own", "taints": [{"key": "nobody", "effect": "NoSchedule"}]})
         wait_for(lambda: client.workload("stuck")["reason"])
         wait_for(lambda: client.workload("job")["state"] == "running")

@@ -67,7 +67,7 @@ def test_an_unknown_field_deep_inside_optional_parts_is_found() -> None:
 
 def test_a_field_in_the_wrong_place_is_told_where_it_belongs() -> None:
     (words,) = said(Workload, {"name": "a", "env": {"A": "5"}})
-    assert words.startswith("env: unknown field 'env'. It belongs below run. Known fields: name, kind")
+    assert words.startswith("env: unknown field 'env'. It belongs below run. Known fields: name, namespace")
 
 
 def test_two_names_of_one_field_cannot_both_be_given() -> None:
@@ -112,8 +112,8 @@ def test_a_choice_lists_the_accepted_words() -> None:
         ({"name": ""}, "name: '' is not a name"),
         ({"name": "a", "deadline": {"run_for": "soon"}}, "deadline.run_for: 'soon' is not a duration; write"),
         ({"name": "a", 5: "x"}, "[5]: a field's name is text"),
-        ([], "a list is not accepted; write a mapping of fields such as name, kind"),
-        (None, "is empty; write a mapping of fields such as name, kind"),
+        ([], "a list is not accepted; write a mapping of fields such as name, namespace"),
+        (None, "is empty; write a mapping of fields such as name, namespace"),
     ],
 )  # fmt: skip
 def test_each_kind_of_error_has_its_sentence(data: object, words: str) -> None:

@@ -34,7 +34,12 @@ def test_other_names_are_no_names_of_replicas(name: str) -> None:
 def test_only_what_is_labelled_as_a_replica_is_one() -> None:
     made = replica_workload(service(), 2, 3, {})
     assert ReplicaName.of(made) == ReplicaName("web", 2, 3)
-    for changed in ({"labels": {}}, {"labels": made.labels | {"dovetail/revision": "1"}}, {"restart": "on_failure"}):
+    other: list[dict[str, Any]] = [
+        {"labels": {}},
+        {"labels": made.labels | {"dovetail/revision": "1"}},
+        {"restart": "on_failure"},
+    ]
+    for changed in other:
         assert ReplicaName.of(Workload.model_validate(made.model_dump(exclude_unset=True) | changed)) is None
 
 

@@ -41,6 +41,7 @@ def describe(backend: str, host: HostSettings, info: dict[str, Any], image_label
         taints=host.taints,
         kinds=[WorkloadKind.CONTAINER],
         gpus=host.gpus,
+        address=host.reached_at,
     )
 
 

@@ -21,7 +21,7 @@ from dovetail.backends.pricing import Priced
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
-from dovetail.model.text.strict import AtField, NodeName, Strict, shown
+from dovetail.model.text.strict import AtField, Host, NodeName, Strict, check_host, shown
 from dovetail.model.workloads.image import registry_of
 from dovetail.model.workloads.selection import Labels, Taint
 
@@ -97,6 +97,19 @@ class HostSettings(Strict):
     """What the node offers instead of what its engine reports."""
     network: Text | None = None
     """The network of containers on this host; by default that of the backend."""
+    address: Host | None = None
+    """Where others reach the services of this host; by default the host of `url`, for a socket `127.0.0.1`."""
+
+    @property
+    def reached_at(self) -> str | None:
+        """The address of its services; None if nothing says where they are."""
+        parts = urlsplit(self.url)
+        if self.address is not None or parts.scheme == "unix":
+            return self.address or "127.0.0.1"
+        try:
+            return check_host(parts.hostname or "")
+        except ValueError:  # a name that only ssh understands
+            return None
 
     @model_validator(mode="after")
     def _check_url(self) -> Self:

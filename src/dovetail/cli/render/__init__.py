@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         profiles,
         queues,
         rebalancing,
+        replicas,
         reservations,
         services,
         simulation,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["measured_network", "rebalancing", "services", "tokens", "traffic"]
+__all__ += ["measured_network", "rebalancing", "replicas", "services", "tokens", "traffic"]
 
 
 def __getattr__(name: str) -> ModuleType:

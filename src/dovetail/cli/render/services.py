@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from posixpath import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from dovetail.cli.render.parts.names import name_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dovetail.responses.services import AppliedService, ReplicaRow, RevisionRow, ServiceDetail, ServiceRow
 
 _CHANGES_SHOWN = 20
+_LONGEST = 60
 
 
 def service_list(rows: Sequence[ServiceRow], now: float, wide: bool = False) -> Drawing:
@@ -55,6 +57,14 @@ def one_service(row: ServiceDetail, now: float, wide: bool = False) -> Drawing:
         TableColumn("MESSAGE", lambda one: "" if one["ready"] else one["message"], folds=True),
     ]
     return Stack(*lines, table(columns, row["items"], wide)) if row["items"] else Stack(*lines)
+
+
+def described_service(row: ServiceDetail, now: float, wide: bool = False) -> Drawing:
+    """With its revisions, and where to learn more."""
+    name = row["name"] if row["namespace"] == "default" else f"{row['namespace']}/{row['name']}"
+    hint = f"all about one replica: dovetail describe {name}.{row['items'][0]['index']}" if row["items"] else ""
+    revisions = revision_list(row["revisions"][::-1], now, wide)
+    return Stack(one_service(row, now, wide), Text(""), revisions, *([Text(""), Text(hint)] if hint else []))
 
 
 def _address(one: ReplicaRow) -> str:
@@ -109,7 +119,7 @@ def applied_list(services: Sequence[AppliedService], would: str, workloads: Sequ
         name = one["name"] if one["namespace"] == "default" else f"{one['namespace']}/{one['name']}"
         lines.append(Text(f"service {name}: {' '.join(words.split())}"))
         lines += [
-            Text(f"  {change['field']}: {_value(change['before'])} → {_value(change['after'])}")
+            Text(f"  {change['field']}: {_difference(change['before'], change['after'])}")
             for change in one["changes"][:_CHANGES_SHOWN]
         ]
         if len(one["changes"]) > _CHANGES_SHOWN:
@@ -120,6 +130,14 @@ def applied_list(services: Sequence[AppliedService], would: str, workloads: Sequ
     return Stack(*lines) if lines else Text("nothing to do: all of it is there already")
 
 
-def _value(value: Any) -> str:
-    text = "nothing" if value is None else str(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+def _difference(before: Any, after: Any) -> str:
+    """Both values; of long ones the part around the first difference."""
+    old, new = ("nothing" if value is None else str(value) for value in (before, after))
+    same = len(commonprefix([old, new]))
+    first = max(0, same - _LONGEST // 3) if max(len(old), len(new)) > _LONGEST else 0
+    return f"{_part(old, first)} → {_part(new, first)}"
+
+
+def _part(text: str, first: int) -> str:
+    words = text if not first else f"…{text[first:]}"
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.3
 
 command = default_group("The update of a service: `rollout status NAME` follows it, `undo` goes back.")
-ServiceName = Annotated[str, Argument(metavar="SERVICE", help="Its name, or namespace/name.")]
+ServiceName = Annotated[str, Argument(metavar="SERVICE", help="Its name, or namespace/name.", completes="services")]
 Wait = Annotated[bool, Option("--wait", help="Wait until it is complete; failure is exit code 1.")]
 
 
@@ -96,11 +96,11 @@ def follow(client: "Client", name: str, namespace: str | None = None) -> bool:
 
 
 def _is_settled(row: "ServiceDetail") -> bool:
-    """No replica of another revision is left, and as many are ready as there should be, or none will be."""
+    """As many are there and ready as there should be, all of the present revision; or they never will be."""
     if row["rollout"] == "failed":
         return True
-    others = [one for one in row["items"] if one["revision"] != row["revision"]]
-    return not others and row["ready"] >= row["replicas"]
+    new = [one for one in row["items"] if one["revision"] == row["revision"] and one["ready"]]
+    return len(new) == len(row["items"]) == row["replicas"]
 
 
 def progress_words(row: "ServiceDetail") -> str:

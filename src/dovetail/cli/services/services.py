@@ -14,7 +14,9 @@ from dovetail.cli.terminal.server import Url, connect
 
 
 def services(
-    name: Annotated[str | None, Argument(metavar="SERVICE", help="One of them, with its replicas.")] = None,
+    name: Annotated[
+        str | None, Argument(metavar="SERVICE", help="One of them, with its replicas.", completes="services")
+    ] = None,
     namespace: Annotated[str | None, Option("--namespace", "-n", metavar="NAME", help="Only of this one.")] = None,
     output: Output = Format.TABLE,
     url: Url = None,
@@ -30,7 +32,7 @@ def services(
 
 
 def scale(
-    name: Annotated[str, Argument(metavar="SERVICE", help="Its name, or namespace/name.")],
+    name: Annotated[str, Argument(metavar="SERVICE", help="Its name, or namespace/name.", completes="services")],
     replicas: Annotated[int, Argument(metavar="REPLICAS", min=0, help="How many there should be.")],
     wait: Annotated[bool, Option("--wait", help="Wait until so many are ready.")] = False,
     output: Output = Format.TABLE,

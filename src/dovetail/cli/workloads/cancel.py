@@ -34,8 +34,9 @@ def command(
 ) -> None:
     """Cancel workloads: running tasks are stopped, pending tasks are dropped.
 
-    By name: all are tried, even if one fails. With --match, --user, --state or --queue: all unfinished workloads for
-    which everything given holds. It says which, and asks before it does it, unless there is --yes.
+    By name: all are tried, even if one fails; a service is removed, with its replicas. With --match, --user, --state or
+    --queue: all unfinished workloads for which everything given holds. It says which, and asks before it does it,
+    unless there is --yes.
     """
     wanted = {"match": match, "user": user, "state": state, "queue": queue}
     selecting = any(value is not None for value in wanted.values())
@@ -75,6 +76,15 @@ def _cancel_named(
 
 
 def _would_stop(client: "Client", name: str, namespace: str | None) -> str:
+    from dovetail.client import DovetailError
+
+    try:
+        service = client.service(name, namespace=namespace)
+    except DovetailError as error:
+        if error.status != 404:
+            raise
+    else:
+        return f"is a service; it would be removed, with {count(len(service['items']), 'replica')}"
     row = client.workload(name, namespace)
     return (
         f"is already finished: it {row['state']}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dovetail.cli import render
 from dovetail.cli.terminal.named import refs, show_each
-from dovetail.cli.terminal.output import Format, Output
+from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.paging import every_page, every_slice
 from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dovetail.cli.render.parts.text import Drawing
     from dovetail.client import Client
     from dovetail.responses.combined import WorkloadDescription
+    from dovetail.responses.services import ServiceDetail
 
 
 class TaskChoice(StrEnum):
@@ -44,11 +45,17 @@ def command(
 ) -> None:
     """Everything about one workload: timeline, tasks, attempts, the latest decision, history.
 
-    Failed and unusual tasks come first, then the newest. JSON and YAML hold everything.
+    Failed and unusual tasks come first, then the newest. JSON and YAML hold everything. Of a service it shows the
+    replicas and revisions; `dovetail describe web.0` is about one replica.
     """
     most = None if everything or output.is_data else limit
     state = None if tasks in (None, TaskChoice.ALL) else str(tasks)
     with connect(url) as client:
+        service = client.named(name, namespace)["service"]
+        if service is not None:
+            where, _, name = service.partition("/")
+            _show_service(client.service(name, namespace=where), output)
+            return
         found = [
             _described(client, ref, state, None if tasks is not None else most, most)
             for ref in refs(client, name, namespace)
@@ -60,6 +67,11 @@ def command(
         return render.description.description(whole, counts[whole["workload"]["id"]], now, wide)
 
     show_each([whole for whole, _ in found], output, drawn)
+
+
+def _show_service(row: "ServiceDetail", output: Format) -> None:
+    now = time.time()
+    show(row, output, lambda wide: render.services.described_service(row, now, wide))
 
 
 def _described(

@@ -57,7 +57,8 @@ def get(
 ) -> None:
     """List workloads, newest first, or show some by name.
 
-    `dovetail get` lists workloads, `dovetail get NAME` shows one, `dovetail get nodes` lists nodes.
+    `dovetail get` lists workloads, `dovetail get NAME` shows one, `dovetail get nodes` lists nodes. The replicas of a
+    service are one row; -o wide, --all and --service list each.
     """
     kind, names = _asked(what or [])
     where: dict[str, Any] = {
@@ -82,7 +83,7 @@ def get(
         elif names:
             _show_named(rows(), output)
         else:
-            _show_page(page(), output)
+            _show_page(page(), output, folds=not everything and service is None)
 
 
 def _page(client: "Client", where: dict[str, Any], most: int | None, cursor: str | None) -> "WorkloadPage":
@@ -90,8 +91,11 @@ def _page(client: "Client", where: dict[str, Any], most: int | None, cursor: str
     return {"items": items, "cursor": more}
 
 
-def _show_page(page: "WorkloadPage", output: Format) -> None:
+def _show_page(page: "WorkloadPage", output: Format, folds: bool) -> None:
+    """`folds`: a service is one row, except in a wide table."""
     more, drawn = page["cursor"], page["items"]
+    if folds and output is Format.TABLE:
+        drawn = render.replicas.services_folded(drawn)
     show(page, output, lambda wide: render.workloads.workload_list(drawn, time.time(), wide, more is not None))
     if more is not None and not output.is_data:
         say(f"there are more: --all shows all, --limit N more of them, --cursor {more} the next page")

@@ -6,8 +6,8 @@ from itertools import groupby
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from dovetail.cli import render
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.output import say, write
 from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.past import Since, past_moment
@@ -71,7 +71,8 @@ def _tasks(
     for row in found["workloads"]:
         chosen = sorted(set(replicas)) or [found["replica"] or 0]
         numbers = range(row["replicas"]) if everything else chosen
-        tasks += [LoggedTask(row["id"], number, f"{typed_name(row)}.{number}") for number in numbers]
+        titles = {number: render.replicas.task_title(row, number, row["namespace"]) for number in numbers}
+        tasks += [LoggedTask(row["id"], number, title) for number, title in titles.items()]
     return tasks
 
 

@@ -20,6 +20,7 @@ from dovetail.model.workloads.workload import DEFAULT_NAMESPACE, Workload
 from dovetail.services.changes import ApplyOutcome, FieldChange, outcome_of
 from dovetail.services.records import Revision, RolloutState, ServiceRecord
 from dovetail.services.replicas import FIRST_PORT, replica_workload
+from dovetail.store.contract import StoreError
 
 KEPT_REVISIONS = 10
 
@@ -62,12 +63,27 @@ class ServiceDesk:
         record = await self._find(ref, namespace)
         return ServiceStatus(record, self._book.replicas(record.key))
 
+    async def find(self, ref: str, namespace: str | None) -> ServiceStatus | None:
+        """None if there is none; also if the tables of services are damaged, so that jobs are found all the same.
+        Raises Conflict."""
+        try:
+            return await self.get(ref, namespace)
+        except (NotFound, StoreError):
+            return None
+
+    async def names(self) -> list[str]:
+        """Of all services, as they can be typed from anywhere."""
+        try:
+            keys = sorted(await on_store_thread(self._book.records))
+        except StoreError:
+            return []
+        return [name if namespace == DEFAULT_NAMESPACE else f"{namespace}/{name}" for namespace, name in keys]
+
     async def live_ids(self, ref: str, namespace: str | None) -> tuple[str, list[tuple[int, int]]] | None:
         """The name of a service that is meant, and its replicas as (index, workload), the newest revision of each
         index; None if there is no such service. Raises Conflict."""
-        try:
-            status = await self.get(ref, namespace)
-        except NotFound:
+        status = await self.find(ref, namespace)
+        if status is None:
             return None
         newest = {one.index: one.workload for one in sorted(status.replicas, key=lambda one: one.revision)}
         return status.record.name, sorted(newest.items())

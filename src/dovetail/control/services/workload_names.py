@@ -27,6 +27,7 @@ from dovetail.model.text.listing import count, first_of
 from dovetail.model.text.strict import MAX_NAME, NAME, nearest, shown
 from dovetail.model.workloads.roles import ROLE_LABEL
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
+from dovetail.services.replicas import ReplicaName
 from dovetail.store.contract import Store
 
 SEARCHED = 10_000  # the newest workloads, among which ended members of a group are found
@@ -72,8 +73,16 @@ FindService = Callable[[str, str | None], Awaitable[tuple[str, list[tuple[int, i
 
 
 class WorkloadNames:
-    def __init__(self, store: Store, questions: Questions, services: FindService) -> None:
+    def __init__(
+        self,
+        store: Store,
+        questions: Questions,
+        services: FindService,
+        service_names: Callable[[], Awaitable[list[str]]],
+    ) -> None:
+        """`service_names`: those of all services, as they can be typed."""
         self._store, self._questions, self._services = store, questions, services
+        self._service_names = service_names
 
     async def one(self, text: str, namespace: str | None = None) -> tuple[Row, int | None]:
         """One workload, and its task if one was named. Raises NotFound; Conflict for several."""
@@ -131,8 +140,11 @@ class WorkloadNames:
         begins so and one namespace has it."""
         recent = await on_store_thread(self._store.recent_names, COMPARED)
         times = Counter(row["name"] for row in recent)
-        found: dict[str, None] = {}
+        services = await self._service_names()
+        found = dict.fromkeys(name for name in services if name.startswith(prefix))
         for row in recent:
+            if (replica := ReplicaName.read(row["name"])) and typed(row | {"name": replica.service}) in services:
+                continue
             for written in (typed(row), row["name"]) if times[row["name"]] == 1 else (typed(row),):
                 if written.startswith(prefix):
                     found[written] = None

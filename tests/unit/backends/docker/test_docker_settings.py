@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from dovetail.backends.docker.connection import ssh_command
-from dovetail.backends.docker.settings import DockerSettings
+from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.registry import BackendEntry
 from dovetail.model.text.validation_errors import complaints_of
 
@@ -64,3 +64,21 @@ def test_ssh_is_asked_for_exactly_what_the_settings_say() -> None:
     assert command[-7:] == ["-l", "ops", "--", "lab", "docker", "system", "dial-stdio"]
     assert command[command.index("-p") + 1] == "2222"
     assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "UserKnownHostsFile=/h", "-J"} <= set(command)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ({"url": "unix:///var/run/docker.sock"}, "127.0.0.1"),
+        ({"url": "unix:///var/run/docker.sock", "address": "10.0.0.9"}, "10.0.0.9"),
+        ({"url": "tcp://10.0.0.7:2376"}, "10.0.0.7"),
+        ({"url": "tcp://[fd00::7]:2376"}, "fd00::7"),
+        ({"url": "ssh://root@gpu-host.example"}, "gpu-host.example"),
+        ({"url": "ssh://root@1.2.3"}, None),
+    ],
+    ids=str,
+)
+def test_services_of_a_host_are_reached_where_its_engine_is_unless_the_settings_say_otherwise(
+    host: dict[str, str], address: str | None
+) -> None:
+    assert HostSettings.model_validate({"name": "a", **host}).reached_at == address

@@ -328,7 +328,19 @@ def services(walk: CommandWalk) -> None:
     assert "goes back to revision 1" in walk.run("rollout undo kept --wait")
     assert "revision 3" in walk.run("rollout restart kept --wait")
     assert walk.run("rollout history kept").count("\n") == 4
+    listed = [line for line in walk.run("get --unfinished").splitlines() if line.startswith("kept")]
+    assert [line.split()[:4] for line in listed] == [["kept", "●", "running", "2/2"]]
+    assert walk.run("get --unfinished --all").count("kept-r3-") == 2
+    assert "kept.0: " in walk.run("logs kept")
+    told = walk.run("describe kept")
+    assert "2 of 2 ready" in told
+    assert "all about one replica: dovetail describe kept.0" in told
+    assert "kept-r3-1" in walk.run("describe kept.1")
+    assert walk.client.names("services") == ["kept"]
+    assert walk.client.names("workloads", "kept") == ["kept"]
     walk.run("cancel beside-kept")
+    walk.run("scale kept 0 --wait")
+    assert "is a service; it would be removed, with 0 replicas" in walk.run("cancel kept --dry-run")
     walk.run("cancel kept")
     wait_for(lambda: not walk.client.services())
 
