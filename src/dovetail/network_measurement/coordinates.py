@@ -2,7 +2,7 @@
 
 Each node gets a point in eight dimensions and a height, the cost of its own link: the estimate of a pair is the
 distance of their points and both heights. This is Vivaldi's model, but all measured pairs are fitted at once, by
-descent along the gradient of the squared logarithmic error. `docs/decisions/0010-network-coordinates.md` has the
+descent along the gradient of the squared logarithmic error. `docs/decisions/0011-network-coordinates.md` has the
 measurements.
 
 A tenth of the measured pairs is left out at first, and says how good estimates are. Guarantees: the same pairs
