@@ -22,6 +22,9 @@ import structlog
 
 from dovetail.control.subsystems.contract import DurableStep, Subsystem
 
+#: A subsystem that has taken all steps rests for so long before it takes the next ones.
+REST_S = 0.02
+
 log = structlog.get_logger()
 
 
@@ -74,6 +77,8 @@ class SubsystemRunner:
         self._stopped = False
 
     def feed(self, step: DurableStep) -> None:
+        if self._life is not None and not self._life.hears:
+            return
         if len(self.steps) < self._limits.most_queued:
             self.steps.append(step)
             if self._life is not None:
@@ -135,7 +140,8 @@ class _Life:
         self.error = ""
         self.began_at = self.alive_at = time.monotonic()
         self._build, self._steps, self._beat_s = build, steps, beat_s
-        self._abandoned = self._ending = False
+        self._abandoned = self._ending = self._asleep = False
+        self.hears = True  # until it is built, and is found to have no use for steps
         self._busy = False  # with a step: then its event loop alone is no sign of life
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wakened: asyncio.Event | None = None
@@ -145,12 +151,14 @@ class _Life:
     # --- on the thread of the control loop ---------------------------------------------------------------------
 
     def wake(self) -> None:
-        if self._loop is not None and self._wakened is not None:
+        """Only one that waits: each call is a system call, and takes the interpreter's lock from this thread."""
+        if self._asleep and self._loop is not None and self._wakened is not None:
+            self._asleep = False
             with contextlib.suppress(RuntimeError):  # it has just ended
                 self._loop.call_soon_threadsafe(self._wakened.set)
 
     def stop(self) -> None:
-        self._ending = True
+        self._ending = self._asleep = True
         self.wake()
 
     def abandon(self) -> None:
@@ -170,6 +178,9 @@ class _Life:
         self._wakened, self._loop = asyncio.Event(), asyncio.get_running_loop()
         beat = asyncio.create_task(self._beat())
         subsystem = await asyncio.to_thread(self._build)
+        self.hears = type(subsystem).take is not Subsystem.take
+        if not self.hears:
+            self._steps.clear()
         try:
             await subsystem.start()
             self.state = RunState.RUNNING
@@ -194,8 +205,12 @@ class _Life:
                 return
             else:
                 self._wakened.clear()
+                self._asleep = True
                 if not self._steps and not self._ending:
                     await self._wakened.wait()
+                self._asleep = False
+                if not self._ending:
+                    await asyncio.sleep(REST_S)  # meanwhile steps gather, and nobody has to be woken
 
     async def _beat(self) -> None:
         while True:
