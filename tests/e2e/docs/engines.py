@@ -82,7 +82,7 @@ def _kubernetes(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
 @contextmanager
 def _network(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
     """Six nodes on two switches, which report as agents do; that agents measure right, tests/e2e/network shows."""
-    from tests.servers.measured_nodes import join_measured, report_pairs, two_leaves
+    from tests.servers.measured_nodes import join_measured
 
     names = [f"n{number}" for number in range(1, 7)]
 
@@ -90,13 +90,7 @@ def _network(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
         with Client(url) as client:
             join_measured(client, names)
 
-    def slow_down(url: str) -> None:
-        slower = {pair: rtt_us + 900 * ("n6" in pair) for pair, rtt_us in two_leaves(names).items()}
-        with Client(url) as client:
-            for _ in range(3):
-                report_pairs(client, slower)
-
-    yield Engine(server_hooks={"agents": join, "slow": slow_down})
+    yield Engine(server_hooks={"agents": join})
 
 
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.

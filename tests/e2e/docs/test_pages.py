@@ -22,7 +22,10 @@ def on_its_worker(page: Path) -> ParameterSet:
 
 
 def variables_of(page: Path) -> dict[str, str]:
-    """Functions run in the Python of the tests, which the users of jobs may not be able to reach."""
+    """Functions run in the Python of the tests, which the users of jobs may not be able to reach. Distances are told at
+    once."""
+    if page.stem == "network":
+        return {"DOVETAIL_SUBSYSTEMS": json.dumps({"network": {"publish_every": "100ms"}})}
     if page.stem != "python" or python_is_open():
         return {}
     return {"DOVETAIL_BACKENDS": json.dumps({"local": {"kind": "local", "run_as": "server"}})}

@@ -7,9 +7,10 @@ agents go on with the orders that they have.
 
 import asyncio
 import contextlib
+import math
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -39,6 +40,7 @@ CLEAR_POINTS = 1.0
 #: What a packet and a train cost (`agent.probing.packets`; a test compares).
 PACKET_BYTES, TRAIN_BYTES = 56, 64 * (1200 + 66)
 SLOT_S = 0.25
+TRY_TRAIN_AGAIN_S = 60.0
 #: After it has computed distances it rests for so many times as long: at most a twentieth of a core.
 PAUSES = 20
 _KEY_FILE = "probe.key"
@@ -64,6 +66,7 @@ class NetworkMeasuring(Subsystem):
         self._secret = b""
         self._trains: list[Train] = []  # planned, by the monotonic clock
         self._trains_until = 0.0
+        self._sent_train_at: dict[Pair, float] = {}
 
     async def run(self) -> None:
         if not self._settings.enabled:
@@ -89,6 +92,10 @@ class NetworkMeasuring(Subsystem):
         if self._board.pairs():
             await asyncio.to_thread(self._save)
 
+    @property
+    def _plan_every_s(self) -> float:
+        return max(float(self._round_s), 1.0)
+
     # --- one look ------------------------------------------------------------------------------------------------
 
     async def _look(self, now: float, at: float) -> None:
@@ -96,7 +103,7 @@ class NetworkMeasuring(Subsystem):
         self._alive = set(listening)
         self._is_stale |= self._board.take_in(at, self._alive)
         self._is_stale |= self._board.forget(at - self._settings.forget_after)
-        if listening != self._planned or now - self._planned_at >= max(self._round_s, 1.0):
+        if listening != self._planned or now - self._planned_at >= self._plan_every_s:
             await self._plan(listening, now)
         if self._is_stale and now >= self._publish_at:
             await self._publish()
@@ -126,25 +133,35 @@ class NetworkMeasuring(Subsystem):
         self._metrics.round_s.set(self._round_s)
 
     def _plan_trains(self, peers: Mapping[str, list[str]], domains: Mapping[str, str], now: float) -> None:
-        """Up to two rounds from now: with each report an agent learns of the trains of the round that begins then.
-        What was planned before stays, so that no slot is given away twice."""
+        """From the next round on, when every agent has heard of them: with each report it learns of the trains of the
+        round that begins then. What was planned before stays, so that no slot is given away twice."""
         self._trains = [train for train in self._trains if train.at_s >= now]
-        begin, end = max(self._trains_until, now), now + 2 * self._round_s
+        begin = max(self._trains_until, now + self._round_s)
+        end = now + self._round_s + self._plan_every_s
         budget = self._settings.bandwidth_budget
-        if not budget or not peers:
+        if not budget or begin >= end:
             return
         slot_s = max(SLOT_S, TRAIN_BYTES / budget)
-        slots, most = int((end - begin) / slot_s), max(int(budget * slot_s / TRAIN_BYTES), 1)
-        planned = {pair_of(train.sender, train.receiver) for train in self._trains}
-        known = self._board.pairs()
-        measured_at = {pair: one.train_at for pair, one in known.items() if one.train_at is not None}
-        due = time.time() - self._settings.bandwidth_every
+        slots, most = math.ceil((end - begin) / slot_s), max(int(budget * slot_s / TRAIN_BYTES), 1)
         ends = {pair_of(node, peer): (node, peer) for node, others in peers.items() for peer in others}
-        wanted = [pair for pair in ends if pair not in planned and measured_at.get(pair, due) <= due]
-        first = longest_ago_first(wanted, measured_at)[: 4 * slots * most]
+        self._sent_train_at = {pair: at for pair, at in self._sent_train_at.items() if pair in ends}
+        first = longest_ago_first(self._due_for_train(ends, now), self._sent_train_at)[: 4 * slots * most]
         found = plan_trains([ends[pair] for pair in first], domains, slots, slot_s, most)
         self._trains += [replace(train, at_s=begin + train.at_s) for train in found]
+        self._sent_train_at |= {pair_of(train.sender, train.receiver): begin + train.at_s for train in found}
         self._trains_until = begin + slots * slot_s
+
+    def _due_for_train(self, pairs: Iterable[Pair], now: float) -> list[Pair]:
+        """A pair whose train told nothing is tried again sooner, but not before others had their turn."""
+        every_s, known = self._settings.bandwidth_every, self._board.pairs()
+        due, again = now - every_s, now - min(every_s, TRY_TRAIN_AGAIN_S)
+        found = []
+        for pair in pairs:
+            history = known.get(pair)
+            was_measured = history is not None and history.train_at is not None
+            if self._sent_train_at.get(pair, due) <= (due if was_measured else again):
+                found.append(pair)
+        return found
 
     # --- distances -----------------------------------------------------------------------------------------------
 
