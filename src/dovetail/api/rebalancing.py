@@ -8,7 +8,7 @@ from dovetail.api.protocol.body import plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.replies import Json
 from dovetail.control.rebalancing.board import BalanceBoard, BalanceReport
-from dovetail.rebalancing.spreading_load import ProposedMove
+from dovetail.rebalancing.spreading_load import BalancingMove
 from dovetail.responses.rebalancing import MoveRow, Rebalancing
 
 router = Routes(prefix="/rebalancing", tags=["nodes"])
@@ -16,7 +16,7 @@ router = Routes(prefix="/rebalancing", tags=["nodes"])
 LOOK_S = 5.0
 
 
-def _move(one: ProposedMove) -> MoveRow:
+def _move(one: BalancingMove) -> MoveRow:
     return {
         "task": str(one.task),
         "name": one.name,

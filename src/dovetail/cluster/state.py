@@ -24,7 +24,7 @@ from dovetail.cluster.network.link_paths import F4
 from dovetail.cluster.network.topology import NetworkTopology
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable, UsageTrend
-from dovetail.model.inventory import Inventory
+from dovetail.model.inventory import MachineInventory
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord, Outcomes
@@ -75,7 +75,7 @@ class Cluster:
         self.backend_names: list[str] = []
         self.backend_available: list[bool] = []
         self.addresses: dict[str, str] = {}  # where services on a node are reached, if that is known
-        self.inventories: dict[str, Inventory] = {}  # what agents found in their machines
+        self.inventories: dict[str, MachineInventory] = {}  # what agents found in their machines
         self.offline_reasons: dict[str, str] = {}
         self.cordon_reasons: dict[str, str] = {}
         self.quarantines: dict[str, str] = {}  # why nothing new goes there for a while

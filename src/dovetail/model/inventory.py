@@ -55,7 +55,7 @@ class InventoryGpu(Strict):
     instances: Annotated[list[MigInstance], Field(max_length=100)] = shared([])
 
 
-class Inventory(Strict):
+class MachineInventory(Strict):
     """`virtualisation`: `none`, or the word of systemd-detect-virt. `mps`: the daemon runs that lets processes share a
     GPU; None where there is no GPU."""
 

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from dovetail.model.device import MAX_DEVICES, Gpus
-from dovetail.model.inventory import Inventory
+from dovetail.model.inventory import MachineInventory
 from dovetail.model.resources import Capacity
 from dovetail.model.text.strict import AtField, Host, Name, NodeName, Strict, shared
 from dovetail.model.workloads.selection import NodeLabels, Taint
@@ -42,7 +42,7 @@ class Node(Strict):
     taints: Annotated[list[Taint], Field(max_length=100)] = shared([])
     kinds: list[WorkloadKind] = shared(list(WorkloadKind))
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = shared([])
-    inventory: Inventory | None = None
+    inventory: MachineInventory | None = None
 
     @model_validator(mode="after")
     def _check_gpus(self) -> Self:

@@ -71,7 +71,7 @@ class BalancePolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class ProposedMove:
+class BalancingMove:
     """`why`: what is better afterwards; benefit and cost are in its unit."""
 
     task: TaskId
@@ -93,11 +93,11 @@ def propose(
     targets: Callable[[TaskId], B1],
     resting: Collection[TaskId] = (),
     busy: Mapping[tuple[str, str], int] | None = None,
-) -> list[ProposedMove]:
+) -> list[BalancingMove]:
     """The moves of one round. `targets`: bool[node], the nodes that would take the task now. `resting`: tasks that were
     moved lately. `busy`: services of which tasks are starting or stopping, and how many."""
     load, busy_services = view.load.copy(), set(busy or ())
-    found: list[ProposedMove] = []
+    found: list[BalancingMove] = []
     moved: set[TaskId] = set()
     while len(found) < policy.moves:
         best = _best(view, load, policy, targets, moved | set(resting), busy_services)
@@ -119,7 +119,7 @@ def _best(
     targets: Callable[[TaskId], B1],
     excluded: Collection[TaskId],
     busy: Collection[tuple[str, str]],
-) -> tuple[ProposedMove, MovableTask, int] | None:
+) -> tuple[BalancingMove, MovableTask, int] | None:
     """The first candidate of the fullest node, if a node is far enough below it, whose move pays."""
     if view.usable.sum() < 2:
         return None
@@ -139,7 +139,7 @@ def _best(
 
 def _target(
     view: BalanceView, load: F8, policy: BalancePolicy, task: MovableTask, able: B1
-) -> tuple[ProposedMove, MovableTask, int] | None:
+) -> tuple[BalancingMove, MovableTask, int] | None:
     able = able & view.usable & (load[task.row] - load > policy.threshold)
     able[task.row] = False
     if not able.any():
@@ -153,7 +153,7 @@ def _target(
     if gain[target] <= 0:
         return None
     costs = np.broadcast_to(cost, load.shape)
-    move = ProposedMove(
+    move = BalancingMove(
         task.task,
         task.name,
         view.names[task.row],
@@ -176,13 +176,13 @@ class BringNearer(NamedTuple):
 
 def nearer(
     view: BalanceView, policy: BalancePolicy, wanted: Sequence[BringNearer], cost: float, resting: Collection[TaskId]
-) -> list[ProposedMove]:
+) -> list[BalancingMove]:
     """Of these moves the first that pay by themselves and keep to the rules: one task of a service at a time, never the
     last one, and no node becomes more than `threshold` fuller than the emptiest."""
     tasks = {one.task: one for one in view.tasks}
     rows = {name: row for row, name in enumerate(view.names)}
     lowest = float(view.load[view.usable].min()) if view.usable.any() else 0.0
-    found: list[ProposedMove] = []
+    found: list[BalancingMove] = []
     busy: set[tuple[str, str]] = set()
     for move in wanted:
         task, row = tasks.get(move.task), rows.get(move.target, -1)
@@ -191,7 +191,7 @@ def nearer(
         if move.saves <= cost or view.load[row] + task.loads[row] - lowest > policy.threshold:
             continue
         why = "nearer to those it talks to"
-        found.append(ProposedMove(move.task, task.name, move.source, move.target, round(move.saves, 1), cost, why))
+        found.append(BalancingMove(move.task, task.name, move.source, move.target, round(move.saves, 1), cost, why))
         busy.add(task.service)
         if len(found) == policy.moves:
             break

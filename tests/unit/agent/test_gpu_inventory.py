@@ -10,7 +10,7 @@ from dovetail.agent.inventory.gpus import gpus_of, inventory_of, islands_of, mod
 from dovetail.agent.inventory.nvml import GpuReading, NvmlReading, nvml
 from dovetail.api.nodes.inventory import inventory_in_words
 from dovetail.model.device import devices_of
-from dovetail.model.inventory import Inventory
+from dovetail.model.inventory import MachineInventory
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "h200.json").read_text())
 
@@ -42,7 +42,7 @@ def test_a_real_h200_is_read_as_it_is() -> None:
     assert group.addresses == ["0000:00:06.0"]
     [shown] = inventory_of(RECORDED["gpus"])
     assert (shown.model, shown.mig, shown.links) == ("NVIDIA H200", "off", {})
-    words = inventory_in_words(Inventory(driver="580.159.04", cuda="13.0", mps=False, gpus=[shown]))
+    words = inventory_in_words(MachineInventory(driver="580.159.04", cuda="13.0", mps=False, gpus=[shown]))
     assert "GPU 0000:00:06.0: NVIDIA H200, 140.4GiB, no NVLinks, MIG off\n" in words
     assert "GPU driver: 580.159.04, CUDA 13.0; MPS does not run\n" in words
 
@@ -82,8 +82,8 @@ def test_a_gpu_in_mig_mode_is_its_instances() -> None:
     [group] = gpus_of(reading(*readings))
     assert (group.model, group.count, group.islands, group.uuids) == ("H200-1g.18gb", 2, 2, ["MIG-0", "MIG-1"])
     first, second = inventory_of(reading(*readings))
-    assert "MIG on: 1g.18gb, 1g.18gb" in inventory_in_words(Inventory(gpus=[first]))
-    assert "MIG on\n" in inventory_in_words(Inventory(gpus=[second]))
+    assert "MIG on: 1g.18gb, 1g.18gb" in inventory_in_words(MachineInventory(gpus=[first]))
+    assert "MIG on\n" in inventory_in_words(MachineInventory(gpus=[second]))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from dovetail.model.task import TaskId
 from dovetail.rebalancing.spreading_load import (
     BalancePolicy,
     BalanceView,
+    BalancingMove,
     BringNearer,
     MovableTask,
-    ProposedMove,
     nearer,
     propose,
 )
@@ -30,7 +30,7 @@ def view_of(tasks: list[MovableTask], nodes: int) -> BalanceView:
     return BalanceView([f"n{row}" for row in range(nodes)], load, np.ones(nodes, dtype=np.bool_), tasks)
 
 
-def moves(view: BalanceView, policy: BalancePolicy | None = None) -> list[ProposedMove]:
+def moves(view: BalanceView, policy: BalancePolicy | None = None) -> list[BalancingMove]:
     everywhere = np.ones(len(view.names), dtype=np.bool_)
     return propose(view, policy or BalancePolicy(), lambda _: everywhere.copy())
 

@@ -8,14 +8,14 @@ from dovetail.agent.inventory.machine import interfaces, kernel, numa_of, runs_m
 from dovetail.agent.inventory.nvml import nvml, read_gpus
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.model.device import Gpus
-from dovetail.model.inventory import Inventory
+from dovetail.model.inventory import MachineInventory
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """What was found, and what a node of it says: labels and GPUs."""
 
-    inventory: Inventory
+    inventory: MachineInventory
     gpus: list[Gpus]
 
     def labels(self) -> dict[str, str]:
@@ -37,9 +37,9 @@ def read_machine() -> Machine:
     base = {"kernel": kernel(), "virtualisation": virtualisation(), "interfaces": interfaces()}
     switches = read_switches()
     if reading is None:
-        return Machine(Inventory(**base, switches=switches), [])
+        return Machine(MachineInventory(**base, switches=switches), [])
     cuda = f"{reading['cuda'] // 1000}.{reading['cuda'] % 1000 // 10}"
-    found = Inventory(
+    found = MachineInventory(
         **base,
         switches=switches,
         driver=reading["driver"],

@@ -1,13 +1,13 @@
 """What an agent found in its machine, in words: one fact a line."""
 
-from dovetail.model.inventory import Inventory, InventoryGpu, NetworkInterface
+from dovetail.model.inventory import InventoryGpu, MachineInventory, NetworkInterface
 from dovetail.model.text.listing import count
 from dovetail.model.text.quantity import show_bytes
 
 MOST_INTERFACES = 20
 
 
-def inventory_in_words(found: Inventory | None) -> str:
+def inventory_in_words(found: MachineInventory | None) -> str:
     if found is None:
         return ""
     lines = [f"Kernel: {found.kernel}", f"Virtualisation: {found.virtualisation}"]

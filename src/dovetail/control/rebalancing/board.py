@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from dovetail.rebalancing.spreading_load import BalancePolicy, ProposedMove
+from dovetail.rebalancing.spreading_load import BalancePolicy, BalancingMove
 from dovetail.store.subsystem_tables import SubsystemTables
 
 MOVES_KEPT = 100
@@ -14,7 +14,7 @@ MOVES_KEPT = 100
 @dataclass(frozen=True, slots=True)
 class DoneMove:
     at: float
-    move: ProposedMove
+    move: BalancingMove
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class BalanceReport:
     distance: float | None = None
     success_rate: float | None = None
     moves_per_hour: float = 0.0
-    proposed: tuple[ProposedMove, ...] = ()
+    proposed: tuple[BalancingMove, ...] = ()
     done: tuple[DoneMove, ...] = ()
 
 

@@ -27,8 +27,8 @@ from dovetail.model.text.strict import Strict
 from dovetail.rebalancing.spreading_load import (
     BalancePolicy,
     BalanceView,
+    BalancingMove,
     BringNearer,
-    ProposedMove,
     nearer,
     propose,
 )
@@ -132,14 +132,14 @@ class Rebalancer(Subsystem):
         self._metrics.distance.set(0.0 if distance is None else distance)
         self._show(view, proposed, distance, now)
 
-    async def _nearer(self, view: BalanceView, resting: frozenset[TaskId], now: float) -> list[ProposedMove]:
+    async def _nearer(self, view: BalanceView, resting: frozenset[TaskId], now: float) -> list[BalancingMove]:
         """Moves that bring running services nearer to those they talk to, where loads leave that open."""
         cost = self._settings.traffic_cost
         found = await self.context.ask_in_pieces(lambda questions: questions.plans.application_moves(cost, now))
         wanted = [BringNearer(one.task, one.source, one.target, one.saves) for one in found]
         return nearer(view, self._settings.policy(), wanted, cost, resting)
 
-    def _show(self, view: BalanceView, proposed: list[ProposedMove], distance: float | None, now: float) -> None:
+    def _show(self, view: BalanceView, proposed: list[BalancingMove], distance: float | None, now: float) -> None:
         recent = [one for one in self._done if now - one.at < 3600]
         report = BalanceReport(
             now,
@@ -157,7 +157,7 @@ class Rebalancer(Subsystem):
 
 def _looked(
     questions: Questions, *, policy: BalancePolicy, resting: frozenset[TaskId], now: float
-) -> tuple[BalanceView, list[ProposedMove], float | None]:
+) -> tuple[BalanceView, list[BalancingMove], float | None]:
     balance = questions.balance
     view = balance.view(now)
     proposed = propose(view, policy, lambda task: balance.targets(task, now), resting)
