@@ -116,6 +116,7 @@ class Load:
         self._threads = [threading.Thread(target=one, daemon=True) for one in (self._follow, self._hammer)]
         self.versions: Counter[str] = Counter()
         self.failures: list[str] = []
+        self.asked = 0
         self.least_ready = 99
 
     def _follow(self) -> None:
@@ -126,8 +127,9 @@ class Load:
                 self._ending.wait(0.05)
                 continue
             ready = [address_of(one) for one in rows if one["ready"]]
-            if ready:
-                self._addresses, self.least_ready = ready, min(self.least_ready, len(ready))
+            self.least_ready = min(self.least_ready, len(ready))
+            if ready:  # right after a start of the server nobody has been asked yet
+                self._addresses = ready
             self._ending.wait(0.05)
 
     def _hammer(self) -> None:
@@ -137,6 +139,7 @@ class Load:
                 continue
             number += 1
             addresses = self._addresses
+            self.asked += 1
             try:
                 self.versions[asked(addresses[number % len(addresses)]).split()[0]] += 1
             except OSError as error:

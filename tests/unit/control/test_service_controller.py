@@ -211,3 +211,21 @@ def test_replicas_wait_when_all_ports_are_given_away(tmp_path: Path, monkeypatch
         assert "write the port http as a number" in message
         own.scale("web", 3)
         settled(own, 1, 3)
+
+
+def test_damaged_tables_of_services_leave_jobs_alone(tmp_path: Path) -> None:
+    with serving(settings_in(tmp_path)) as url, Client(url) as own:
+        own.apply(WEB)
+        settled(own, 1)
+    (file,) = tmp_path.rglob("services/**/tables.db")
+    for left in file.parent.glob("tables.db-*"):
+        left.unlink()
+    file.write_bytes(b"not a database" * 1000)
+    with serving(settings_in(tmp_path)) as url, Client(url) as own:
+        own.submit({"name": "job", "resources": {"cpu": 1}})
+        wait_for(lambda: own.workload("job")["state"] == "running")
+        assert own.names("workloads", "jo") == ["job"]
+        assert own.workload("web-r1-0")["state"] == "running", "replicas are left as they are"
+        with pytest.raises(DovetailError):
+            own.services()
+        own.cancel("job")
