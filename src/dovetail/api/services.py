@@ -43,7 +43,7 @@ def _row(status: ServiceStatus) -> ServiceRow:
         "updated": sum(one.revision == record.target for one in status.replicas),
         "revision": record.target,
         "rollout": str(record.rollout),
-        "message": record.message,
+        "message": status.message,
         "removed": record.removed,
         "made_at": min(one.made_at for one in record.revisions),
     }

@@ -143,7 +143,7 @@ def test_a_signal_that_is_not_known_changes_nothing_and_says_so(tmp_path: Path, 
         if said is not None:
             answers.by_path["/length"] = said
         assert scene.look(100) == 3
-        assert scene.scaler.trouble[KEY]
+        assert scene.book.trouble(KEY).startswith("does not scale itself now: ")
 
 
 def test_numbers_and_answers_of_prometheus_are_read() -> None:

@@ -62,6 +62,7 @@ class ServiceBook:
         self._unreadable: dict[Key, UnreadableService] = {}
         self._anchor_s = time.time() - time.monotonic()
         self._replicas: dict[Key, tuple[ReplicaView, ...]] = {}
+        self._trouble: dict[Key, str] = {}
         self._changed: Callable[[], None] = lambda: None
         self._shown: Callable[[dict[Key, tuple[ReplicaView, ...]]], None] = lambda _: None
 
@@ -105,6 +106,7 @@ class ServiceBook:
                 if (record := after[key]) is None:
                     del known[key]
                     self._replicas.pop(key, None)
+                    self._trouble.pop(key, None)
                 else:
                     known[key] = record
                     self._unreadable.pop(key, None)
@@ -145,6 +147,15 @@ class ServiceBook:
     def replicas(self, key: Key) -> tuple[ReplicaView, ...]:
         with self._lock:
             return self._replicas.get(key, ())
+
+    def say(self, key: Key, trouble: str) -> None:
+        """Why a service cannot scale itself now; empty if it can."""
+        with self._lock:
+            self._trouble[key] = trouble
+
+    def trouble(self, key: Key) -> str:
+        with self._lock:
+            return self._trouble.get(key, "")
 
     def all_replicas(self) -> dict[Key, tuple[ReplicaView, ...]]:
         with self._lock:

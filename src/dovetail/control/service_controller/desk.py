@@ -37,8 +37,11 @@ class Applied(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServiceStatus:
+    """`message`: what a person should know."""
+
     record: ServiceRecord
     replicas: tuple[ReplicaView, ...]
+    message: str = ""
 
     @property
     def ready(self) -> int:
@@ -56,12 +59,12 @@ class ServiceDesk:
     async def all(self, namespace: str | None = None) -> list[ServiceStatus]:
         records = await on_store_thread(self._book.records)
         chosen = [record for key, record in sorted(records.items()) if namespace in (None, key[0])]
-        return [ServiceStatus(record, self._book.replicas(record.key)) for record in chosen]
+        return [self._status(record) for record in chosen]
 
     async def get(self, ref: str, namespace: str | None = None) -> ServiceStatus:
         """Raises NotFound, or Conflict if several namespaces have one."""
         record = await self._find(ref, namespace)
-        return ServiceStatus(record, self._book.replicas(record.key))
+        return self._status(record)
 
     async def find(self, ref: str, namespace: str | None) -> ServiceStatus | None:
         """None if there is none; also if the tables of services are damaged, so that jobs are found all the same.
@@ -78,6 +81,10 @@ class ServiceDesk:
         except StoreError:
             return []
         return [name if namespace == DEFAULT_NAMESPACE else f"{namespace}/{name}" for namespace, name in keys]
+
+    def _status(self, record: ServiceRecord) -> ServiceStatus:
+        said = "; ".join(words for words in (record.message, self._book.trouble(record.key)) if words)
+        return ServiceStatus(record, self._book.replicas(record.key), said)
 
     async def live_ids(self, ref: str, namespace: str | None) -> tuple[str, list[tuple[int, int]]] | None:
         """The name of a service that is meant, and its replicas as (index, workload), the newest revision of each
@@ -183,7 +190,7 @@ class ServiceDesk:
 
         after = await on_store_thread(self._book.change, key, checked)
         assert after is not None
-        return ServiceStatus(after, self._book.replicas(key))
+        return self._status(after)
 
 
 def _planned(record: ServiceRecord | None, spec: Service) -> Applied:

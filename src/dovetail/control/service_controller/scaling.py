@@ -26,7 +26,6 @@ class Autoscaler:
         self._book, self._meter = book, meter
         self._due: dict[Key, float] = {}
         self._recent: dict[Key, deque[Recommended]] = defaultdict(lambda: deque(maxlen=MOST_KEPT))
-        self.trouble: dict[Key, str] = {}
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -41,8 +40,8 @@ class Autoscaler:
         """Measure and scale every service for which it is time."""
         records = self._book.records()
         for gone in set(self._due) - set(records):
-            for kept in (self._due, self._recent, self.trouble):
-                kept.pop(gone, None)
+            self._due.pop(gone)
+            self._recent.pop(gone, None)
         for key, record in records.items():
             policy = record.spec.autoscale
             if policy is None or record.removed or now < self._due.get(key, 0.0):
@@ -54,7 +53,7 @@ class Autoscaler:
         policy, key = record.spec.autoscale, record.key
         assert policy is not None
         measured = await self._meter.measure(policy, record.spec, self._book.replicas(key), now)
-        self.trouble[key] = measured.trouble
+        self._book.say(key, f"does not scale itself now: {measured.trouble}" if measured.trouble else "")
         if measured.per_replica is None:
             return
         # While replicas are being replaced the ready ones carry the load of all.
