@@ -15,6 +15,7 @@ from dovetail.traffic.matrix import OUTSIDE, Attempt, Name, TrafficMatrix
 
 FORGET_EVERY_S = 60.0
 SUGGESTED_MBPS = 1.0  # less is not worth a rule
+HEAVY_MBPS, NEAR = 100.0, 20.0  # who exchanges so much over a longer distance should be near each other
 
 
 class TrafficPair(NamedTuple):
@@ -35,7 +36,9 @@ class TrafficPair(NamedTuple):
             return ""
         if self.declared is not None and self.declared / 2 <= self.observed <= self.declared * 2:
             return ""
-        return f"traffic: [{{to: {self.target[1]}, mbps: {max(1, round(self.observed))}}}]"
+        words = f"traffic: [{{to: {self.target[1]}, mbps: {max(1, round(self.observed))}}}]"
+        is_far = self.distance is not None and self.distance > NEAR
+        return f"{words}, affinity: [{{near: {self.target[1]}}}]" if is_far and self.observed >= HEAVY_MBPS else words
 
 
 class TrafficService:
