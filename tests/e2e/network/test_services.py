@@ -29,6 +29,25 @@ http.server.ThreadingHTTPServer(("", int(os.environ["PORT"])), http.server.Simpl
 """
 
 
+SINK = """
+import os, socket
+server = socket.create_server(("", int(os.environ["PORT"])))
+while True:
+    connection, _ = server.accept()
+    while connection.recv(65536):
+        pass
+"""
+#: About 8 Mbps.
+CHATTER = """
+import os, socket, time
+host, port = os.environ["SINK"].split()
+connection = socket.create_connection((host, int(port)))
+while True:
+    connection.sendall(bytes(100_000))
+    time.sleep(0.1)
+"""
+
+
 class Service:
     """A service of a test, and what its replicas wrote down."""
 
@@ -233,3 +252,28 @@ def test_an_update_under_load_drops_no_request(cluster: FabricCluster, folder: P
         assert set(busy.starts) == {f"busy-r{revision}-{index}" for revision in (1, 2) for index in range(3)}
     finally:
         busy.remove()
+
+
+def test_what_services_exchange_is_counted_on_their_hosts(cluster: FabricCluster, folder: Path) -> None:
+    sink = Service(cluster, folder, "sink", run={"command": ["python3", "-c", SINK]}, health={})
+    sink.apply()
+    try:
+        sink.wait_ready()
+        [one] = cluster.client.service("sink")["items"]
+        env = {"SINK": f"{one['address']} {one['ports']['http']}"}
+        elsewhere = [{"apart": {"service": "sink"}, "within": "host"}]
+        run = {"command": ["python3", "-c", CHATTER], "env": env}
+        chatter = Service(cluster, folder, "chatter", run=run, health={}, affinity=elsewhere)
+        chatter.apply()
+
+        def observed() -> bool:
+            rows = {(row["source"], row["target"]): row for row in cluster.client.traffic()}
+            found = rows.get(("chatter", "sink"))
+            return found is not None and 1.0 < (found["observed_mbps"] or 0.0) < 40.0 and bool(found["suggestion"])
+
+        try:
+            wait_for(observed, "the traffic is seen", every_s=0.5)
+        finally:
+            chatter.remove()
+    finally:
+        sink.remove()
