@@ -1,6 +1,8 @@
 """Answers about services: what applying them did, how their replicas are, where they are reached."""
 
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 
 class FieldChangeRow(TypedDict):

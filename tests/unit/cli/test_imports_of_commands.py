@@ -10,6 +10,7 @@ import pytest
 from tests.unit.api.server import serving, settings_in
 
 from dovetail.cli.command_table import COMMANDS
+from dovetail.client import Client
 
 #: What no command that only asks a server may import. Each takes a good part of the time that a command has.
 HEAVY = (
@@ -79,6 +80,7 @@ ASKED = """
     token
     token join
     reserve
+    endpoints found
     run --name guarded -- true
     retry guarded
     exec guarded -- true
@@ -88,7 +90,7 @@ ASKED = """
     completion fish
 """
 #: They run something in their own process, or read files that the server does not read for them.
-OTHERS = {"simulate", "kubernetes", "agent", "serve", "demo", "config", "diff"}
+OTHERS = {"simulate", "kubernetes", "agent", "dns", "serve", "demo", "config", "diff"}
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
 REFUSED = {"run", "retry", "exec", "attach"}
 
@@ -121,7 +123,8 @@ def imported(commands: list[list[str]], heavy: tuple[str, ...] = HEAVY) -> Itera
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(settings_in(tmp_path_factory.mktemp("data"))) as found:
+    with serving(settings_in(tmp_path_factory.mktemp("data"))) as found, Client(found) as client:
+        client.apply({"kind": "service", "name": "found"})
         yield found
 
 

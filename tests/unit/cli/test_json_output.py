@@ -34,6 +34,7 @@ from dovetail.responses.combined import (
     Versions,
     WorkloadDescription,
 )
+from dovetail.responses.discovery import ServiceEndpoints
 from dovetail.responses.network import DistanceBetween, NodeDistance, TopologyAnswer
 from dovetail.responses.nodes import NodeRow
 from dovetail.responses.policies import (
@@ -107,6 +108,7 @@ PRINTED: dict[str, Any] = {
     "reserve show 1": ReservationRow,
     "reserve create --node node-4 --cpu 1 --for 1h": ReservationRow,
     "reserve add node-4 --cpu 1 --for 1h": ReservationRow,
+    "endpoints found": ServiceEndpoints,
     "version": Versions,
 }
 LAB = {"kind": "simulated", "groups": [{"prefix": "lab", "count": 1, "capacity": {"cpu": 1}}]}
@@ -137,6 +139,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.set_distances([("node-1", "node-2", 25.0)])
         client.reserve("node-3", {"cpu": 1}, "1h")
         client.add_backend("lab", LAB)
+        client.apply({"kind": "service", "name": "found"})
         client.register_node({"name": "own", "taints": [{"key": "nobody", "effect": "NoSchedule"}]})
         wait_for(lambda: client.workload("stuck")["reason"])
         wait_for(lambda: client.workload("job")["state"] == "running")

@@ -6,7 +6,7 @@ nobody changes under them. Every change of a record wakes the controller.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dovetail.control.service_controller import tables
@@ -44,7 +44,7 @@ class ServiceBook:
         self._records: dict[Key, ServiceRecord] | None = None
         self._replicas: dict[Key, tuple[ReplicaView, ...]] = {}
         self._changed: Callable[[], None] = lambda: None
-        self._shown: Callable[[dict[Key, tuple[ReplicaView, ...]]], None] = lambda _: None
+        self._shown: Callable[[Mapping[Key, tuple[ReplicaView, ...]]], None] = lambda _: None
 
     # --- records -----------------------------------------------------------------------------------------------
 
@@ -91,15 +91,15 @@ class ServiceBook:
         """`call` may come from any thread."""
         self._changed = call
 
-    def on_show(self, call: Callable[[dict[Key, tuple[ReplicaView, ...]]], None]) -> None:
+    def on_show(self, call: Callable[[Mapping[Key, tuple[ReplicaView, ...]]], None]) -> None:
         """`call` comes from the thread of the controller, each time it has looked at all replicas and knows the health
         of those that it found when it started."""
         self._shown = call
 
-    def show(self, replicas: dict[Key, tuple[ReplicaView, ...]], *, settled: bool = True) -> None:
+    def show(self, replicas: Mapping[Key, tuple[ReplicaView, ...]], *, settled: bool = True) -> None:
         """`settled` False: the health of replicas that ran before this controller began is not known yet."""
         with self._lock:
-            self._replicas = replicas
+            self._replicas = dict(replicas)
         if settled:
             self._shown(replicas)
 
