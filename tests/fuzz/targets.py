@@ -137,6 +137,7 @@ _MIRROR = EndpointMirror.read(
     ' "endpoints": [{"namespace": "default", "service": "web", "index": 0, "revision": 1, "workload": 1, "node": "n1",'
     ' "address": "10.0.0.1", "ports": {"http": 80}}], "nodes": []}'
 )
+_COPY = '{"format": 1, "services": [], "endpoints": [], "nodes": []}'
 _DNS_QUERY = "123401000001000000000001037765620864 6f76657461696c0000010001000029100000000000000000".replace(" ", "")
 _SRV_QUERY = "000101000001000000000000055f68747470045f746370037765620864 6f76657461696c0000210001".replace(" ", "")
 
@@ -208,7 +209,7 @@ TARGETS: dict[str, Target] = {
     ),
     "DNS query": Target(_hex(_dns), RefusedQuery, (_DNS_QUERY, _SRV_QUERY)),
     "socket address": Target(_text(parse_address), ValueError, ("127.0.0.1:5353", "[::1]:53", "fd00::1")),
-    "copy of endpoints": Target(EndpointMirror.read, UnreadableCopy, ('{"format": 1, "services": [], "endpoints": [], "nodes": []}',)),
+    "copy of endpoints": Target(EndpointMirror.read, UnreadableCopy, (_COPY,)),
     "headers": Target(
         _headers,
         AssertionError,

@@ -41,8 +41,8 @@ TIMEOUT_S = 60.0
 PATIENCE_S = 60.0
 #: Commands that change nothing: asked again until the answer is the one on the page, because work takes its time.
 QUESTIONS = (
-    "capacity", "describe", "endpoints", "events", "explain", "fragmentation", "get", "history", "logs", "plan", "queue",
-    "queues", "services", "top", "why-not",
+    "capacity", "describe", "endpoints", "events", "explain", "fragmentation", "get", "history", "logs", "plan",
+    "queue", "queues", "services", "top", "why-not",
 )  # fmt: skip
 #: Commands that only show something unless the next word is a verb.
 NOUNS = ("affinity", "backend", "distance", "nodes", "policy", "reserve", "topology")
