@@ -72,9 +72,10 @@ class HealthWatch:
         return None if watch is None else watch.ready_since
 
     def is_judged(self, key: str) -> bool:
-        """Whether enough answers came to say that it is ready, or that it is not; of one that is forgotten, too."""
+        """Whether enough answers came to say that it is ready, or that it is not; true of one that is forgotten. One on
+        a node that does not answer is not judged: after a start its node may not have been heard of yet."""
         watch = self._watches.get(key)
-        if watch is None or watch.ready_since is not None or not watch.replica.online:
+        if watch is None or watch.ready_since is not None:
             return True
         return any(state.well is False for state in watch.health.states.values())
 
