@@ -1,8 +1,8 @@
 """An answer, put together from parts that dnspython has written: the head once for a question, each record once.
 
 For an answer of eight addresses dnspython alone takes about 300 µs of processor time (records made beforehand), finding
-the endpoints and joining parts about 20 µs: medians of nine rounds in one process, taken in turns. When endpoints change
-often, many answers are new ones, so this decides how many can be given.
+the endpoints and joining parts about 20 µs: medians of nine rounds in one process, taken in turns. When endpoints
+change often, many answers are new ones, so this decides how many can be given.
 
 Guarantees: an answer is never longer than asked for; where records do not fit, it has those that do, and says so (TC).
 Records of the additional section are left out without a word.
