@@ -14,7 +14,7 @@ from typing import Any
 MAX_LENGTH = 4096
 SLOW_S = 10
 #: Those with parsers; to instrument all of Dovetail would take minutes.
-INSTRUMENTED = ["dovetail.model", "dovetail.constraints", "dovetail.api.protocol"]
+INSTRUMENTED = ["dovetail.model", "dovetail.constraints", "dovetail.api.protocol", "dovetail.discovery"]
 
 
 def is_installed() -> bool:

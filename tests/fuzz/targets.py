@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import dns.message
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 
@@ -21,6 +22,10 @@ from dovetail.constraints.programs.program import compile_cluster, compile_node
 from dovetail.constraints.syntax.parser import parse
 from dovetail.constraints.syntax.writer import write
 from dovetail.control.settings import Listen
+from dovetail.discovery.dns.answers import Answers
+from dovetail.discovery.dns.question import MAX_UDP_BYTES, RefusedQuery
+from dovetail.discovery.dns.settings import parse_address
+from dovetail.discovery.mirror import EndpointMirror, UnreadableCopy
 from dovetail.model.network.distance_list import read_distances
 from dovetail.model.network.topology_format import TopologyFormat
 from dovetail.model.network.topology_readers.reading import read_topology
@@ -105,6 +110,38 @@ def _headers(data: bytes) -> None:
     _token_in(headers, "GET")
 
 
+def _dns(data: bytes) -> None:
+    """Any packet is answered with one that can be read and is not too long, or with none."""
+    answers = Answers(_MIRROR, "dovetail", 5)
+    for group in ("", "n1"):
+        answers.set_distances("n1", {"n1": 0.0})
+        wire = answers.reply(data, group)
+        assert wire is None or len(wire) <= MAX_UDP_BYTES
+        for answer in (wire, answers.reply(data, group), answers.reply_over_tcp(data, group)):
+            assert answer is None or dns.message.from_wire(answer).id == int.from_bytes(data[:2], "big")
+
+
+def _hex(read: Callable[[bytes], object]) -> Callable[[bytes], object]:
+    """Seeds of a binary format are written in hexadecimal; other inputs are taken as they are."""
+
+    def either(data: bytes) -> object:
+        try:
+            return read(bytes.fromhex(data.decode("ascii")))
+        except ValueError:
+            return read(data)
+
+    return either
+
+
+_MIRROR = EndpointMirror.read(
+    '{"format": 1, "services": [{"namespace": "default", "name": "web", "replicas": 2, "protocols": {"http": "tcp"}}],'
+    ' "endpoints": [{"namespace": "default", "service": "web", "index": 0, "revision": 1, "workload": 1, "node": "n1",'
+    ' "address": "10.0.0.1", "ports": {"http": 80}}], "nodes": []}'
+)
+_COPY = '{"format": 1, "services": [], "endpoints": [], "nodes": []}'
+_DNS_QUERY = "123401000001000000000001037765620864 6f76657461696c0000010001000029100000000000000000".replace(" ", "")
+_SRV_QUERY = "000101000001000000000000055f68747470045f746370037765620864 6f76657461696c0000210001".replace(" ", "")
+
 _WORK = """
 name: a
 replicas: 2
@@ -182,6 +219,9 @@ TARGETS: dict[str, Target] = {
         Invalid,
         (_NODE_LIST,),
     ),
+    "DNS query": Target(_hex(_dns), RefusedQuery, (_DNS_QUERY, _SRV_QUERY)),
+    "socket address": Target(_text(parse_address), ValueError, ("127.0.0.1:5353", "[::1]:53", "fd00::1")),
+    "copy of endpoints": Target(EndpointMirror.read, UnreadableCopy, (_COPY,)),
     "headers": Target(
         _headers,
         AssertionError,

@@ -98,7 +98,7 @@ class EndpointMirror:
                 raise UnreadableCopy(f"its format is {kept['format']}, not {FORMAT}")
             gone: dict[str, Any] = {"services_gone": [], "endpoints_gone": [], "nodes_gone": []}
             found.apply(cast("EndpointChanges", {**kept, **gone, "full": True, "version": 0}))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise UnreadableCopy(f"{type(error).__name__}: {error}") from None
         return found
 

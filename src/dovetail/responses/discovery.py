@@ -54,7 +54,7 @@ class EndpointChanges(TypedDict):
     version: int
     full: bool
     services: list[ServiceItem]
-    services_gone: list[tuple[str, str]]
+    services_gone: list[list[str]]
     endpoints: list[EndpointItem]
     endpoints_gone: list[int]
     nodes: list[NodeAddressItem]

@@ -41,8 +41,8 @@ TIMEOUT_S = 60.0
 PATIENCE_S = 60.0
 #: Commands that change nothing: asked again until the answer is the one on the page, because work takes its time.
 QUESTIONS = (
-    "capacity", "describe", "events", "explain", "fragmentation", "get", "history", "logs", "plan", "queue", "queues",
-    "top", "why-not",
+    "capacity", "describe", "endpoints", "events", "explain", "fragmentation", "get", "history", "logs", "plan",
+    "queue", "queues", "services", "top", "why-not",
 )  # fmt: skip
 #: Commands that only show something unless the next word is a verb.
 NOUNS = ("affinity", "backend", "distance", "nodes", "policy", "reserve", "topology")
@@ -55,7 +55,7 @@ OTHERS_QUESTIONS = (["docker", "ps"], ["kubectl", "get"], ["kubectl", "logs"], [
 #: Shell lines that only prepare a terminal.
 DONE_ALREADY = ("source .venv/bin/activate", "pip install dovetail-scheduler")
 #: Programs that go on until they are stopped.
-PROGRAMS = (["dovetail", "kubernetes", "scheduler"], ["dovetail", "kubernetes", "extender"])
+PROGRAMS = (["dovetail", "kubernetes", "scheduler"], ["dovetail", "kubernetes", "extender"], ["dovetail", "dns"])
 _SHELL_SIGNS = re.compile(r"[|<>;&`]|\$\(|\n")
 
 
@@ -151,7 +151,7 @@ class PageRunner:
             assert words[2:3] in ([], ["--config"], ["-c"]), f"{where}: only --config FILE is known to the runner"
             self._serve(self.work / words[3] if words[3:] else None)
             return
-        if words[:3] in PROGRAMS:
+        if any(words[: len(one)] == one for one in PROGRAMS):
             self._start(words)
             return
         done = self._last = self._until_agreed(words, command, status)
@@ -163,7 +163,7 @@ class PageRunner:
     def _start(self, words: list[str]) -> None:
         """It goes on until the page ends."""
         command = [sys.executable, "-m", *words]
-        program = Daemon(words[2], command, self.work, self._environment())
+        program = Daemon(words[2] if words[1] == "kubernetes" else words[1], command, self.work, self._environment())
         port = int(words[words.index("--port") + 1]) if "--port" in words else None
         program.start(ready=lambda: port is None or _listens(port))
 

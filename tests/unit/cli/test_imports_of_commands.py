@@ -89,6 +89,7 @@ ASKED = """
     scale kept 1
     rollout status kept --now
     rollout history kept
+    endpoints found
     run --name guarded -- true
     retry guarded
     exec guarded -- true
@@ -98,7 +99,7 @@ ASKED = """
     completion fish
 """
 #: They run something in their own process, or read files that the server does not read for them.
-OTHERS = {"simulate", "kubernetes", "agent", "serve", "demo", "config", "diff", "apply"}
+OTHERS = {"simulate", "kubernetes", "agent", "dns", "serve", "demo", "config", "diff", "apply"}
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
 REFUSED = {"run", "retry", "exec", "attach"}
 
@@ -131,7 +132,8 @@ def imported(commands: list[list[str]], heavy: tuple[str, ...] = HEAVY) -> Itera
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(settings_in(tmp_path_factory.mktemp("data"))) as found:
+    with serving(settings_in(tmp_path_factory.mktemp("data"))) as found, Client(found) as client:
+        client.apply({"kind": "service", "name": "found"})
         yield found
 
 

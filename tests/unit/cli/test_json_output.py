@@ -35,6 +35,7 @@ from dovetail.responses.combined import (
     Versions,
     WorkloadDescription,
 )
+from dovetail.responses.discovery import ServiceEndpoints
 from dovetail.responses.network import (
     DiscoveredTopology,
     DistanceBetween,
@@ -132,6 +133,7 @@ PRINTED: dict[str, Any] = {
     "rollout undo web --to 1": ServiceRow,
     "rollout status web --now": ServiceDetail,
     "rollout history web": list[RevisionRow],
+    "endpoints found": ServiceEndpoints,
     "version": Versions,
 }
 LAB = {"kind": "simulated", "groups": [{"prefix": "lab", "count": 1, "capacity": {"cpu": 1}}]}
@@ -173,6 +175,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.apply({"name": "web", "ports": [{"name": "http"}], "resources": {"cpu": "10m"}})
         client.restart_service("web")
         wait_for(lambda: client.service("web")["ready"])
+        client.apply({"kind": "service", "name": "found"})
         client.register_node({"name": "own", "taints": [{"key": "nobody", "effect": "NoSchedule"}]})
         wait_for(lambda: client.workload("stuck")["reason"])
         wait_for(lambda: client.workload("job")["state"] == "running")

@@ -34,9 +34,7 @@ def changes(
         "services_gone": [],
         "endpoints": [endpoint_item(one) for one in endpoints],
         "endpoints_gone": [],
-        "nodes": [
-            {"name": name, "address": address} for name, address in {one.node: one.address for one in endpoints}.items()
-        ],
+        "nodes": [{"name": name, "address": address} for name, address in nodes.items()],
         "nodes_gone": [],
     }
     return {**found, **more}  # type: ignore[typeddict-item]

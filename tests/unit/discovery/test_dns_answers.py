@@ -157,7 +157,7 @@ def test_a_service_that_comes_and_goes_has_a_name_meanwhile() -> None:
     new = endpoint("new", 0, "n0", "10.0.0.9")
     found.changed(copy.apply(changes(new, full=False))[0])
     assert values(asked(found, "new.dovetail")) == ["10.0.0.9"]
-    found.changed(copy.apply(changes(full=False, services_gone=[("default", "new")], endpoints_gone=[new.workload]))[0])
+    found.changed(copy.apply(changes(full=False, services_gone=[["default", "new"]], endpoints_gone=[new.workload]))[0])
     assert asked(found, "new.dovetail").rcode() == dns.rcode.NXDOMAIN
 
 

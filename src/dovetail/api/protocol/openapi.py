@@ -131,8 +131,11 @@ def _problem() -> dict[str, Any]:
 
 
 def _reference(kind: Any) -> dict[str, Any]:
-    """A reference to the schema of a model; its name is the one that Pydantic gives it."""
+    """A reference to the schema of a model; its name is the one that Pydantic gives it. Of a list, to that of its
+    items: only where others say how the answer looks."""
     origin = get_origin(kind)
+    if origin is list:
+        return {"type": "array", "items": _reference(get_args(kind)[0])}
     name = kind.__name__ if origin is None else f"{origin.__name__}_{'_'.join(a.__name__ for a in get_args(kind))}_"
     if _described.setdefault(name, kind) is not kind and _described[name] != kind:
         raise TypeError(f"two models are named {name}: {kind} and {_described[name]}")

@@ -64,7 +64,7 @@ class ServiceBook:
         self._replicas: dict[Key, tuple[ReplicaView, ...]] = {}
         self._trouble: dict[Key, str] = {}
         self._changed: Callable[[], None] = lambda: None
-        self._shown: Callable[[dict[Key, tuple[ReplicaView, ...]]], None] = lambda _: None
+        self._shown: Callable[[Mapping[Key, tuple[ReplicaView, ...]]], None] = lambda _: None
 
     def now(self) -> float:
         """The time that decisions go by. It goes on evenly when somebody sets the clock of the machine."""
@@ -132,15 +132,15 @@ class ServiceBook:
         """`call` may come from any thread."""
         self._changed = call
 
-    def on_show(self, call: Callable[[dict[Key, tuple[ReplicaView, ...]]], None]) -> None:
+    def on_show(self, call: Callable[[Mapping[Key, tuple[ReplicaView, ...]]], None]) -> None:
         """`call` comes from the thread of the controller, each time it has looked at all replicas and knows the health
         of those that it found when it started."""
         self._shown = call
 
-    def show(self, replicas: dict[Key, tuple[ReplicaView, ...]], *, settled: bool = True) -> None:
+    def show(self, replicas: Mapping[Key, tuple[ReplicaView, ...]], *, settled: bool = True) -> None:
         """`settled` False: the health of replicas that ran before this controller began is not known yet."""
         with self._lock:
-            self._replicas = replicas
+            self._replicas = dict(replicas)
         if settled:
             self._shown(replicas)
 

@@ -87,9 +87,10 @@ class HealthWatch:
         return watch is None or is_unknown(watch.replica.service.health, watch.health)
 
     def is_judged(self, key: str) -> bool:
-        """Whether enough answers came to say that it is ready, or that it is not; of one that is forgotten, too."""
+        """Whether enough answers came to say that it is ready, or that it is not; true of one that is forgotten. One on
+        a node that does not answer is not judged: after a start its node may not have been heard of yet."""
         watch = self._watches.get(key)
-        if watch is None or watch.ready_since is not None or not watch.replica.online:
+        if watch is None or watch.ready_since is not None:
             return True
         return any(state.well is False for state in watch.health.states.values())
 

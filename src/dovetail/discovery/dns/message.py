@@ -1,8 +1,8 @@
 """An answer, put together from parts that dnspython has written: the head once for a question, each record once.
 
-dnspython alone takes about 700 µs for an answer of eight addresses on a busy machine of two cores, most of it for
-objects that are made and thrown away; joining its parts takes about 20 µs. With 1,000 endpoints changing a second most
-answers are new ones, so this decides how many can be given.
+For an answer of eight addresses dnspython alone takes about 300 µs of processor time (records made beforehand), finding
+the endpoints and joining parts about 20 µs: medians of nine rounds in one process, taken in turns. When endpoints
+change often, many answers are new ones, so this decides how many can be given.
 
 Guarantees: an answer is never longer than asked for; where records do not fit, it has those that do, and says so (TC).
 Records of the additional section are left out without a word.

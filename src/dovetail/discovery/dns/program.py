@@ -21,6 +21,7 @@ from dovetail.discovery.mirror import EndpointMirror
 
 REFRESH_S = 10.0  # how old distances may be
 DISTANCES_WITHIN_S = 0.5  # how long the first query of a node waits for them
+ASK_AGAIN_S = 1.0  # after the server did not answer
 MOST_ASKERS = 50_000  # addresses that are remembered
 
 _log = logging.getLogger(__name__)
@@ -99,11 +100,13 @@ class DnsProgram:
                 return None
         group = self._home if self._local else self._node_of.get(_plain(address), self._home)
         if group != NOBODY and group not in self.answers.asking():
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(DISTANCES_WITHIN_S):
-                    await asyncio.shield(self._fetch(group))
+            fetching = self._fetch(group)
+            await asyncio.wait({fetching}, timeout=DISTANCES_WITHIN_S)
+            if not fetching.done():
+                return NOBODY  # and not remembered: the next query may find them
             if group not in self.answers.asking():
-                group = NOBODY  # until distances are asked for again
+                group = NOBODY  # for a moment: the server is away, and not every query can wait for it
+                asyncio.get_running_loop().call_later(ASK_AGAIN_S, self._askers.groups.pop, address, None)
         if len(self._askers.groups) >= MOST_ASKERS:
             self._askers.groups.clear()
         self._askers.groups[address] = group
@@ -142,7 +145,6 @@ class DnsProgram:
                         await asyncio.sleep(DISTANCES_WITHIN_S / 2)  # looking at all endpoints takes time
             for node in self.answers.asking():
                 await self._fetch(node)
-            self._askers.groups.clear()  # some may have asked when nobody knew their distances
             await asyncio.sleep(DISTANCES_WITHIN_S)
 
     def _lacks_distances(self) -> bool:

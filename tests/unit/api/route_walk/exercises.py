@@ -442,6 +442,28 @@ def backends(walk: Walk) -> None:
     assert walk.client.backend_history("extra")
 
 
+# --- discovery -----------------------------------------------------------------------------------------------
+
+
+@exercises(
+    "GET /services/{ref}/endpoints", "GET /endpoints", "GET /nodes/{name}/distances", "GET /discovery/prometheus"
+)
+def discovery(walk: Walk) -> None:
+    walk.client.register_node({"name": "reached", "address": "192.0.2.1", "capacity": {"cpu": 1}})
+    walk.client.apply({"kind": "service", "name": "found", "ports": [{"name": "http"}], "resources": {"cpu": "100m"}})
+    known = walk.client.endpoint_changes()
+    assert {"name": "reached", "address": "192.0.2.1"} in known["nodes"]
+    wait_for(lambda: "found" in [one["name"] for one in walk.client.endpoint_changes()["services"]])
+    later = walk.client.endpoint_changes(after=known["version"], wait_s=10)
+    assert not later["full"]
+    assert walk.client.endpoints("found", start="node-1")["service"] == "found"
+    assert walk.client.distances_from("node-1")["node-1"] == 0.0
+    assert walk.client.distances_from("node-1", endpoints=True).keys() <= walk.client.distances_from("node-1").keys()
+    walk.client.prometheus_targets(port="http")
+    walk.client.remove_service("found")
+    walk.client.remove_node("reached")
+
+
 # --- tokens --------------------------------------------------------------------------------------------------
 
 

@@ -54,6 +54,8 @@ class Description:
             for name, pattern in self._patterns
             if name.startswith(f"{request.method} ") and pattern.match(request.url.path)
         ]
+        fewest = min((name.count("{") for name in found), default=0)  # OpenAPI: the path with fewer templates is meant
+        found = [name for name in found if name.count("{") == fewest]
         assert len(found) == 1, f"{request.method} {request.url.path} is described by {found}"
         return found[0]
 

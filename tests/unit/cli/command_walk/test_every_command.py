@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[4]
 TESTED_IN = {
     "serve": "tests/e2e/test_cli.py",
     "agent": "tests/e2e/test_agent.py",
+    "dns": "tests/e2e/test_dns.py",
     "demo": "tests/unit/simulate/test_demo.py",
     "kubernetes scheduler": "tests/contract/kubernetes/scheduler_process.py",
     "kubernetes extender": "tests/contract/kubernetes/extending.py",

@@ -293,6 +293,22 @@ def reservations(walk: CommandWalk) -> None:
     assert walk.client.reservations() == []
 
 
+@uses("endpoints")
+def where_a_service_is(walk: CommandWalk) -> None:
+    walk.client.add_backend("found", {"kind": "local", "node": "found-node"})
+    wait_for(lambda: any(row["name"] == "found-node" for row in walk.client.nodes()))
+    run = {"command": ["sleep", "1000"]}
+    walk.client.apply({"kind": "service", "name": "found", "run": run, "backends": {"allow": ["found"]}})
+    wait_for(lambda: walk.client.endpoints("found")["items"])
+    assert "found-node" in walk.run("endpoints found")
+    assert "DISTANCE" in walk.run("endpoints found --from found-node")
+    walk.client.scale("found", 0)
+    wait_for(lambda: not walk.client.service("found")["items"])
+    assert "no replica of found is ready" in walk.run("endpoints found")
+    walk.client.remove_service("found")
+    walk.client.remove_backend("found")
+
+
 @uses("token list", "token rotate", "token join", "token revoke", "token node")
 def tokens(walk: CommandWalk) -> None:
     # The last line: the server, which runs in this process, logs before it.
