@@ -23,7 +23,7 @@ SWITCHES = {
 DELAYS_MS = {"leaf-1": 1.0, "leaf-2": 2.0, "leaf-3": 4.0, "leaf-4": 10.0, "spine-1": 8.0, "spine-2": 8.0}
 HOSTS = {f"{letter}{number}": f"leaf-{'abcd'.index(letter) + 1}" for letter in "abcd" for number in (1, 2)}
 #: Of the cables of hosts; below what a wire carries, which depends on how busy this machine is.
-MBIT, SLOW_HOST, SLOW_MBIT = 100, "b2", 20
+MBIT, SLOW_HOST, SLOW_MBIT = 100, "b2", 8
 #: On which the agent of each host answers for names of services.
 DNS_PORT = 5353
 MEASURING = {"probe_every": "1s", "publish_every": "100ms", "bandwidth_every": "5s", "budget": "10MB"}

@@ -47,11 +47,17 @@ def test_measured_distances_order_the_pairs_as_the_network_was_built(cluster: Fa
 
 
 def test_bandwidth_is_that_of_the_narrowest_link(cluster: FabricCluster) -> None:
-    found = wait_for(lambda: all_measured(cluster), "every pair is measured", every_s=0.2)
-    slow = [row["mbps"] or 0.0 for pair, row in found.items() if SLOW_HOST in pair]
-    fast = [row["mbps"] or 0.0 for pair, row in found.items() if SLOW_HOST not in pair]
-    assert all(0.5 * SLOW_MBIT < mbps < 1.5 * SLOW_MBIT for mbps in slow), slow
-    assert np.median(fast) > 2 * SLOW_MBIT, fast
+    """What a wire carries depends on how busy this machine is, so it may take several trains."""
+
+    def told_apart() -> bool:
+        found = all_measured(cluster) or {}
+        slow = [row["mbps"] or 0.0 for pair, row in found.items() if SLOW_HOST in pair]
+        fast = [row["mbps"] or 0.0 for pair, row in found.items() if SLOW_HOST not in pair]
+        print(f"slow {slow}, fast {fast}")
+        as_slow = all(0.5 * SLOW_MBIT < mbps < 1.5 * SLOW_MBIT for mbps in slow)
+        return bool(found) and as_slow and bool(np.median(fast) > 2 * SLOW_MBIT)
+
+    wait_for(told_apart, "the slow cable is told from the others", every_s=1)
 
 
 def test_a_changed_delay_shows_within_three_rounds(cluster: FabricCluster) -> None:

@@ -27,6 +27,7 @@ def changes(
         services = [
             DiscoveredService(*key, replicas=3, protocols=dict.fromkeys(one.ports, "tcp")) for key, one in keys.items()
         ]
+    nodes = {one.node: one.address for one in endpoints}
     found: EndpointChanges = {
         "version": version,
         "full": full,
