@@ -13,7 +13,7 @@ from tests.patience import wait_for
 from tests.unit.api.server import serving, settings_in
 
 from dovetail.client import Client, DovetailError
-from dovetail.control.service_controller import controller
+from dovetail.control.service_controller import owned
 from dovetail.control.service_controller.book import ServiceBook
 from dovetail.control.service_controller.controller import ServiceController
 from dovetail.control.service_controller.desk import KEPT_REVISIONS
@@ -203,7 +203,7 @@ def test_a_controller_that_fails_in_the_middle_of_an_update_goes_on_with_it(
 
 
 def test_replicas_wait_when_all_ports_are_given_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller, "LAST_PORT", FIRST_PORT + 2)
+    monkeypatch.setattr(owned, "LAST_PORT", FIRST_PORT + 2)
     with serving(settings_in(tmp_path)) as url, Client(url) as own:
         own.apply(WEB | {"replicas": 4, "ports": [{"name": "http"}]})
         wait_for(lambda: own.service("web")["ready"] == 3)

@@ -6,32 +6,29 @@ twice is a conflict of names, and no second replica.
 """
 
 import asyncio
-import secrets
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import structlog
 
 from dovetail.control.errors import ControlError
 from dovetail.control.service_controller.book import Key, ReplicaView, ServiceBook
 from dovetail.control.service_controller.health import HealthWatch, WatchedReplica
+from dovetail.control.service_controller.observing import ClusterLook, addresses_of, replica_view, seen_replica
+from dovetail.control.service_controller.owned import NewReplica, NoPortLeft, OwnedReplica, name_of, new_replica
 from dovetail.control.service_controller.scaling import Autoscaler
 from dovetail.control.service_controller.signals import SignalMeter
 from dovetail.control.subsystems.contract import DurableStep, Subsystem, SubsystemContext
-from dovetail.engine.questions.questions import Questions
-from dovetail.engine.questions.workload_questions import LiveReplica
 from dovetail.model.backoff import Backoff
 from dovetail.model.command import task_of_key
 from dovetail.model.event import TaskRestartAsked
 from dovetail.model.task import TaskState
 from dovetail.model.text.complaint import Invalid
-from dovetail.model.workloads.workload import Workload
 from dovetail.services.reconcile import next_step
 from dovetail.services.records import Create, Drain, NextStep, ReplicaSeen, RolloutState, ServiceRecord, StopReplica
-from dovetail.services.replicas import FIRST_PORT, LAST_PORT, ReplicaName, ports_of, replica_workload
+from dovetail.services.replicas import ReplicaName, ports_of
 
 LOOK_AT_LEAST_EVERY_S = 30.0
 LOOK_AT_MOST_EVERY_S = 0.05
@@ -41,38 +38,11 @@ SETTLES_WITHIN_S = 10.0  # then the health of what ran before the start counts a
 log = structlog.get_logger()
 
 
-@dataclass(slots=True)
-class _Owned:
-    """A replica that this controller knows. `told`: to stop."""
-
-    key: Key
-    name: ReplicaName
-    ports: dict[str, int]
-    draining_since: float | None = None
-    told: bool = False
-
-
-class _New(NamedTuple):
-    """A replica that is to be submitted."""
-
-    owned: _Owned
-    spec: Workload
-
-
-@dataclass(slots=True)
-class _Look:
-    """What one look at the cluster saw, by service."""
-
-    now: float
-    live: dict[Key, list[LiveReplica]] = field(default_factory=lambda: defaultdict(list))
-    addresses: dict[str, str | None] = field(default_factory=dict)
-
-
 class ServiceController(Subsystem):
     def __init__(self, context: SubsystemContext) -> None:
         super().__init__(context)
         self._book: ServiceBook = context.shared
-        self._owned: dict[int, _Owned] = {}
+        self._owned: dict[int, OwnedReplica] = {}
         self._waits: dict[Key, dict[int, float]] = defaultdict(dict)  # by index: not to be created again before
         self._pauses: dict[tuple[Key, int], Backoff] = defaultdict(lambda: Backoff(1.0, 60.0))
         self._wakened = asyncio.Event()
@@ -128,21 +98,21 @@ class ServiceController(Subsystem):
                 key = (spec.namespace, name.service)
                 record = self._book.get(key)
                 ports = {} if record is None else ports_of(record.spec_of(name.revision), spec)
-                self._owned[id_] = _Owned(key, name, ports)
+                self._owned[id_] = OwnedReplica(key, name, ports)
 
-    async def _look(self) -> _Look:
+    async def _look(self) -> ClusterLook:
         ids = list(self._owned)
         live = await self.context.ask(lambda questions: questions.workloads.replicas(ids))
-        look = _Look(self._book.now())
+        look = ClusterLook(self._book.now())
         for one in live:
             look.live[self._owned[one.workload].key].append(one)
         nodes = {one.node for one in live if one.node is not None}
-        look.addresses = await self.context.ask(lambda questions: _addresses(questions, nodes))
+        look.addresses = await self.context.ask(lambda questions: addresses_of(questions, nodes))
         for gone in set(ids) - {one.workload for one in live}:
             self._note_end(self._owned.pop(gone), look.now)
         return look
 
-    def _note_end(self, owned: _Owned, now: float) -> None:
+    def _note_end(self, owned: OwnedReplica, now: float) -> None:
         """One that ended by itself is created again after a pause that grows."""
         if owned.told or owned.draining_since is not None:
             self._pauses.pop((owned.key, owned.name.index), None)
@@ -152,7 +122,7 @@ class ServiceController(Subsystem):
     def _delay(self, key: Key, index: int, now: float) -> None:
         self._waits[key][index] = now + self._pauses[key, index].next_s()
 
-    def _follow_health(self, look: _Look, records: dict[Key, ServiceRecord]) -> None:
+    def _follow_health(self, look: ClusterLook, records: dict[Key, ServiceRecord]) -> None:
         running = []
         for key, replicas in look.live.items():
             record = records.get(key)
@@ -203,25 +173,8 @@ class ServiceController(Subsystem):
         due += [] if self._unsettled_until is None else [self._unsettled_until]
         return min(due, default=None)
 
-    def _seen(self, look: _Look, key: Key) -> list[ReplicaSeen]:
-        found = []
-        for one in look.live.get(key, ()):
-            owned = self._owned[one.workload]
-            running = one.state is TaskState.RUNNING
-            found.append(
-                ReplicaSeen(
-                    index=owned.name.index,
-                    revision=owned.name.revision,
-                    workload=one.workload,
-                    ready_since=self._health.ready_since(one.key) if running else None,
-                    unknown=running and self._health.is_unknown(one.key),
-                    draining_since=owned.draining_since,
-                    stopping=owned.told or one.ending,
-                    crashes=one.crashes,
-                    trouble=self._health.trouble(one.key) if running else one.message,
-                )
-            )
-        return found
+    def _seen(self, look: ClusterLook, key: Key) -> list[ReplicaSeen]:
+        return [seen_replica(one, self._owned[one.workload], self._health) for one in look.live.get(key, ())]
 
     async def _accept(self, before: ServiceRecord, step: NextStep) -> bool:
         """Keep the new record, unless the record was changed meanwhile. Of a removed service without replicas nothing
@@ -263,7 +216,7 @@ class ServiceController(Subsystem):
                 self._owned[id_].told = False
             self._wake()
 
-    async def _stop_orphans(self, look: _Look, records: dict[Key, ServiceRecord]) -> None:
+    async def _stop_orphans(self, look: ClusterLook, records: dict[Key, ServiceRecord]) -> None:
         """Replicas of services that nobody knows: removed while this server was down."""
         lost = [
             one.workload
@@ -282,9 +235,9 @@ class ServiceController(Subsystem):
         made = []
         for record, action in wanted:
             try:
-                made.append(_made(record, action, taken))
+                made.append(new_replica(record, action, taken))
             except NoPortLeft as error:
-                await self._note_refusal(_Owned(record.key, _name(record, action), {}), str(error))
+                await self._note_refusal(OwnedReplica(record.key, name_of(record, action), {}), str(error))
         for first in range(0, len(made), MOST_AT_ONCE):
             chunk = made[first : first + MOST_AT_ONCE]
             if await self._submit(chunk) and len(chunk) > 1:
@@ -293,7 +246,7 @@ class ServiceController(Subsystem):
         if made:
             self._wake()
 
-    async def _submit(self, made: list[_New]) -> str:
+    async def _submit(self, made: list[NewReplica]) -> str:
         """Why they were refused; empty if they were not. One that is refused alone has to wait."""
         try:
             ids = await self.context.with_work(lambda work: work.submit([one.spec for one in made]))
@@ -305,7 +258,7 @@ class ServiceController(Subsystem):
             self._owned[id_] = one.owned
         return ""
 
-    async def _note_refusal(self, owned: _Owned, error: str) -> None:
+    async def _note_refusal(self, owned: OwnedReplica, error: str) -> None:
         log.warning("a replica cannot be submitted", replica=str(owned.name), error=error)
         self._delay(owned.key, owned.name.index, self._book.now())
         await asyncio.to_thread(self._book.change, owned.key, lambda now: _with_message(now, error))
@@ -320,86 +273,21 @@ class ServiceController(Subsystem):
     async def _exit_code(self, key: str, command: list[str]) -> int:
         return await self.context.with_work(lambda work: work.exit_code(task_of_key(key), command))
 
-    def _show(self, look: _Look, records: dict[Key, ServiceRecord]) -> None:
+    def _show(self, look: ClusterLook, records: dict[Key, ServiceRecord]) -> None:
         shown: dict[Key, tuple[ReplicaView, ...]] = {}
         for key in records:
-            views = [self._view(one, look) for one in look.live.get(key, ()) if one.workload in self._owned]
+            known = [(one, owned) for one in look.live.get(key, ()) if (owned := self._owned.get(one.workload))]
+            views = [replica_view(one, owned, self._health, look) for one, owned in known]
             shown[key] = tuple(sorted(views, key=lambda view: (view.index, view.revision)))
         self._book.show(shown, settled=self._is_settled(look))
 
-    def _is_settled(self, look: _Look) -> bool:
+    def _is_settled(self, look: ClusterLook) -> bool:
         """Once every replica that ran when this controller started was judged."""
         if self._unsettled_until is not None:
             running = [one.key for live in look.live.values() for one in live if one.state is TaskState.RUNNING]
             if look.now >= self._unsettled_until or all(self._health.is_judged(key) for key in running):
                 self._unsettled_until = None
         return self._unsettled_until is None
-
-    def _view(self, one: LiveReplica, look: _Look) -> ReplicaView:
-        owned = self._owned[one.workload]
-        running = one.state is TaskState.RUNNING
-        ready = running and self._health.ready_since(one.key) is not None
-        trouble = self._health.trouble(one.key) if running else one.message
-        state = str(one.state)
-        if owned.draining_since is not None and running:
-            state = "draining"
-        elif running and not ready:
-            state = "unready"
-        elif one.state is TaskState.PENDING and one.reason == "crash_loop":
-            state = "crash_loop"
-        return ReplicaView(
-            index=owned.name.index,
-            revision=owned.name.revision,
-            workload=one.workload,
-            workload_name=one.name,
-            state=state,
-            ready=ready and owned.draining_since is None and not owned.told,
-            message=trouble,
-            restarts=max(0, one.attempt - 1),
-            node=one.node,
-            address=None if one.node is None else look.addresses.get(one.node),
-            ports=owned.ports,
-            started_at=one.started_at,
-            key=one.key,
-        )
-
-
-class NoPortLeft(Exception):
-    """Every port that replicas are given is in use."""
-
-
-def _name(record: ServiceRecord, action: Create) -> ReplicaName:
-    return ReplicaName(record.name, action.revision, action.index)
-
-
-def _made(record: ServiceRecord, action: Create, taken: set[int]) -> _New:
-    """`taken`: ports that it must not be given; those that it is given are added. Raises NoPortLeft."""
-    spec = record.revision(action.revision).spec
-    ports = {}
-    for port in spec.ports:
-        number = port.port
-        if number is None:
-            number = next((one for one in _port_numbers() if one not in taken), None)
-        if number is None:
-            words = f"replicas have all ports from {FIRST_PORT} to {LAST_PORT}; write the port {port.name} as a number"
-            raise NoPortLeft(words)
-        ports[port.name] = number
-        taken.add(number)
-    return _New(
-        _Owned(record.key, _name(record, action), ports), replica_workload(spec, action.revision, action.index, ports)
-    )
-
-
-def _port_numbers() -> Iterable[int]:
-    """Every port that may be given, from a random number on: others may listen on the same machines, and a replica that
-    meets them gets another port when it is made again."""
-    size = LAST_PORT - FIRST_PORT + 1
-    start = secrets.randbelow(size)
-    return (FIRST_PORT + (start + step) % size for step in range(size))
-
-
-def _addresses(questions: Questions, nodes: set[str]) -> dict[str, str | None]:
-    return {name: questions.nodes.definition(name).address for name in nodes if name in questions.nodes}
 
 
 def _with_message(record: ServiceRecord | None, message: str) -> ServiceRecord | None:
