@@ -25,6 +25,7 @@ my_print_defaults                       mariadb-client-core
 sshd                                    openssh-server
 ssh                                     openssh-client
 lldpd                                   lldpd
+tc                                      iproute2
 /etc/ssl/certs/ca-certificates.crt      ca-certificates
 "
 
