@@ -18,7 +18,8 @@ from tests.servers.warm_process import WarmProcess
 from dovetail.access.certificates import fingerprint
 from dovetail.client import Client, DovetailError
 
-pytestmark = pytest.mark.needs_server
+#: They restart one server and one agent: each test goes on where the one before it ended.
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("agent")]
 AGENT = (sys.executable, "-m", "dovetail.cli.main", "agent")
 
 
@@ -36,7 +37,9 @@ class AgentProcess:
         self.start_as(*self._options, *options)
 
     def start_as(self, *options: str) -> None:
-        """With these options and no others."""
+        """With these options and no others; instead of the one that runs, if one does."""
+        if self.process is not None and self.process.poll() is None:
+            self.end()
         env = {name: value for name, value in os.environ.items() if not name.startswith("DOVETAIL_")}
         with self.log.open("ab") as log:
             self.process = WarmProcess([*AGENT, *options], stdout=log, stderr=log, env=env)
