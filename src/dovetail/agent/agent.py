@@ -33,6 +33,8 @@ from dovetail.model.task_flows import TaskFlows
 from dovetail.responses.nodes import NodeOrders, ReportedTask, RunOrder
 
 WAIT_FOR_ORDERS_S = 60.0  # the longest that a server waits
+#: A heartbeat that hangs in a connection that is dead is sent again in time: the node must not count as silent for it.
+ANSWERED_WITHIN_S = 10.0
 SESSIONS = ("execute", "attach")
 REFUSED_EXIT = 126  # as shells say of what cannot be run
 
@@ -48,6 +50,7 @@ class Agent:
         self._journal = OrderJournal(settings.data / "orders", self._name)
         self._reports = ReportOutbox()
         self._joined: Client | None = None
+        self._waiting: Client | None = None  # for requests that the server answers when there is something new
         self._node_changed = asyncio.Event()
         self._meter: UseMeter | None = None
         self._flows = FlowMeter()
@@ -65,13 +68,14 @@ class Agent:
         await work.start()
         try:
             identity = await self._find_identity(joining)
-            self._joined = identity.client(timeout_s=2 * WAIT_FOR_ORDERS_S)
+            self._joined = identity.client(timeout_s=ANSWERED_WITHIN_S)
+            self._waiting = waiting = identity.client(timeout_s=WAIT_FOR_ORDERS_S + ANSWERED_WITHIN_S)
             _log.info("node %s of %s", identity.node, identity.url)
             await work.reconcile(self._journal.all())
             if self._settings.dns is not None:
-                self._start(serve_names(self._settings.dns, self._client, self._name, self._settings.data / "dns"))
+                self._start(serve_names(self._settings.dns, waiting, self._name, self._settings.data / "dns"))
             await self._line.ask(self._introduce)
-            terminals = AgentTerminals(self._name, work, self._joined)
+            terminals = AgentTerminals(self._name, work, waiting)
             async with contextlib.AsyncExitStack() as closing, asyncio.TaskGroup() as group:
                 closing.callback(terminals.close)
                 group.create_task(self._take_orders(terminals))
@@ -86,8 +90,9 @@ class Agent:
             await work.close()
             self._meter.close()
             self._flows.close()
-            if self._joined is not None:
-                self._joined.close()
+            for client in (self._joined, self._waiting):
+                if client is not None:
+                    client.close()
 
     async def _find_identity(self, joining: JoinRequest | None) -> AgentIdentity:
         known = await asyncio.to_thread(known_identity, self._settings.data)
@@ -159,8 +164,9 @@ class Agent:
                     self._start(answer(call, self._name, self._work, self._client))
 
     async def _wait_for_orders(self) -> NodeOrders:
+        assert self._waiting is not None
         after = self._version
-        return await asyncio.to_thread(self._client.orders, self._name, after=after, wait_s=WAIT_FOR_ORDERS_S)
+        return await asyncio.to_thread(self._waiting.orders, self._name, after=after, wait_s=WAIT_FOR_ORDERS_S)
 
     async def _report(self) -> None:
         while True:
