@@ -62,6 +62,7 @@ async def rebalancing(request: Request) -> Json[Rebalancing]:
 
 @router.post("")
 async def rebalance(request: Request) -> Json[Rebalancing]:
-    """Move what pays now, whether rebalancing is on or not. The moves are in `done`."""
+    """Move what pays now, whether rebalancing is on or not: the moves in `proposed`. They are in `done` when the tasks
+    run on their new nodes."""
     board: BalanceBoard = plane_of(request).subsystems.shared("rebalancing")
     return Json(_shown(await _fresh(board, move=True)))

@@ -23,6 +23,7 @@ from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import InboxEvents, PendingSubmission, PreparedWorkload
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_access import DefinitionCache, node_of_attempt, on_store_thread
+from dovetail.control.service_controller.book import ServiceBook
 from dovetail.control.service_controller.desk import ServiceDesk
 from dovetail.control.services.access import AccessService
 from dovetail.control.services.admin_token import AdminToken
@@ -150,8 +151,9 @@ class ControlPlane:
             self._put_events([TopologySet(described)])
         await self._start_backends(snapshot)
         running = asyncio.get_running_loop()
+        services: ServiceBook = self.subsystems.shared("services")
         work = WorkOfSubsystems(
-            self.submit, self.cancel, self.check, self._specs.many, self.commands, self.task_use.cores
+            self.submit, self.cancel, self._specs.many, self.commands, self.task_use.cores, services.unsettled
         )
         access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work, self.ask)
         self.subsystems.start(access)

@@ -8,7 +8,7 @@ A move is made only if its benefit exceeds its cost, tasks with few constraints 
 Guarantees: pure and deterministic. A service loses at most one ready replica at a time, and never its last one.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -92,11 +92,11 @@ def propose(
     policy: BalancePolicy,
     targets: Callable[[TaskId], B1],
     resting: Collection[TaskId] = (),
-    busy: Mapping[tuple[str, str], int] | None = None,
+    busy: Collection[tuple[str, str]] = (),
 ) -> list[BalancingMove]:
     """The moves of one round. `targets`: bool[node], the nodes that would take the task now. `resting`: tasks that were
-    moved lately. `busy`: services of which tasks are starting or stopping, and how many."""
-    load, busy_services = view.load.copy(), set(busy or ())
+    moved lately. `busy`: services that are not to be disturbed now."""
+    load, busy_services = view.load.copy(), set(busy)
     found: list[BalancingMove] = []
     moved: set[TaskId] = set()
     while len(found) < policy.moves:
@@ -175,7 +175,12 @@ class BringNearer(NamedTuple):
 
 
 def nearer(
-    view: BalanceView, policy: BalancePolicy, wanted: Sequence[BringNearer], cost: float, resting: Collection[TaskId]
+    view: BalanceView,
+    policy: BalancePolicy,
+    wanted: Sequence[BringNearer],
+    cost: float,
+    resting: Collection[TaskId],
+    busy: Collection[tuple[str, str]] = (),
 ) -> list[BalancingMove]:
     """Of these moves the first that pay by themselves and keep to the rules: one task of a service at a time, never the
     last one, and no node becomes more than `threshold` fuller than the emptiest."""
@@ -183,16 +188,16 @@ def nearer(
     rows = {name: row for row, name in enumerate(view.names)}
     lowest = float(view.load[view.usable].min()) if view.usable.any() else 0.0
     found: list[BalancingMove] = []
-    busy: set[tuple[str, str]] = set()
+    disturbed = set(busy)
     for move in wanted:
         task, row = tasks.get(move.task), rows.get(move.target, -1)
-        if task is None or row < 0 or task.siblings < 2 or task.service in busy or move.task in resting:
+        if task is None or row < 0 or task.siblings < 2 or task.service in disturbed or move.task in resting:
             continue
         if move.saves <= cost or view.load[row] + task.loads[row] - lowest > policy.threshold:
             continue
         why = "nearer to those it talks to"
         found.append(BalancingMove(move.task, task.name, move.source, move.target, round(move.saves, 1), cost, why))
-        busy.add(task.service)
+        disturbed.add(task.service)
         if len(found) == policy.moves:
             break
     return found

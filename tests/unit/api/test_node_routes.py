@@ -213,6 +213,10 @@ def test_a_heartbeat_is_the_same_by_the_short_way_and_by_its_route(http: httpx.C
     for wrong, words in (({"tasks": [{"key": "x"}]}, "tasks"), ({"usde": {}}, "usde")):
         refused = http.post(f"/nodes/{name}/heartbeat", content=json.dumps(wrong), headers={"Content-Type": media_type})
         assert words in problem_in(refused, 422)["detail"]
+    twice = http.post(
+        f"/nodes/{name}/heartbeat", content='{"tasks": [], "tasks": []}', headers={"Content-Type": media_type}
+    )
+    assert "gives 'tasks' twice" in problem_in(twice, 422)["detail"]
     assert http.post("/nodes/nobody/heartbeat", json={}).status_code == 404
     assert http.get("/nodes/nobody/orders", params={"after": 0, "wait_s": 0.0}).status_code == 404
     orders = http.get(f"/nodes/{name}/orders", params={"after": 0, "wait_s": 0.0}).json()

@@ -89,6 +89,15 @@ def test_rebalancing_comes_to_rest_and_never_makes_the_fullest_node_fuller(
         raise AssertionError("it never came to rest")
 
 
+def test_a_service_that_is_not_whole_is_left_alone() -> None:
+    view = view_of([task(1, 0, 0.3, 2), task(2, 0, 0.3, 2)], 2)
+    everywhere = np.ones(2, dtype=np.bool_)
+    found = propose(view, BalancePolicy(), lambda _: everywhere.copy(), busy={("default", "s1")})
+    assert [move.name for move in found] == ["t2"]
+    nearer_to = [BringNearer(TaskId(1, 0), "n0", "n1", 5000.0)]
+    assert nearer(view, BalancePolicy(threshold=1.0), nearer_to, 1000.0, (), {("default", "s1")}) == []
+
+
 def test_a_service_is_brought_nearer_where_that_pays_and_loads_stay_even() -> None:
     tasks = [task(1, 0, 0.1, 3), task(2, 1, 0.15, 3), task(3, 1, 0.02, 3, siblings=1)]
     view = view_of(tasks, 3)

@@ -11,14 +11,15 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi import FastAPI
-from pydantic import ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.api.nodes.nodes import LONGEST_WAIT_S, Heartbeat, orders_of, reports_in
+from dovetail.api.protocol.reading import check_keys
 from dovetail.api.protocol.replies import json_bytes
 from dovetail.backends.registered.protocol import HeartbeatReply
 from dovetail.control.errors import ControlError
 from dovetail.control.plane import ControlPlane
+from dovetail.model.text.complaint import Invalid
 
 MOST_BYTES = 64 * 1024  # of a heartbeat; reading so much takes about a millisecond
 _HEARTBEAT = re.compile(r"/api/v1/nodes/([^/]+)/heartbeat")
@@ -54,10 +55,11 @@ class FastReports:
         if message["type"] != "http.request" or message.get("more_body") or not 0 < len(body) <= MOST_BYTES:
             return None
         try:
+            check_keys(body)
             heard = Heartbeat.model_validate_json(body)
             used = None if heard.used is None else heard.used.amounts()
             return await self._plane.nodes.heartbeat(name, used, reports_in(heard), answers=heard.answers)
-        except (ValidationError, ControlError):
+        except (ValueError, Invalid, ControlError):  # also what Pydantic raises
             return None
 
     async def _orders(self, name: str, query: bytes) -> HeartbeatReply | None:

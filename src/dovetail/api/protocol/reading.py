@@ -6,6 +6,7 @@ so that the caller finds them in the parser's cache.
 """
 
 import json
+from collections.abc import Sequence
 from typing import TypeVar
 
 import orjson
@@ -20,7 +21,7 @@ from dovetail.model.text.document import Document, read_documents
 from dovetail.model.text.reading import check_documents
 from dovetail.model.text.strict import shown
 from dovetail.model.workloads.reading import workloads_of
-from dovetail.model.workloads.workload import Workload
+from dovetail.model.workloads.workload import TaskTemplate, Workload
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -31,28 +32,31 @@ MAX_YAML_VALUES = 250_000  # the line of each is known, which takes memory
 
 def read_workloads(content: bytes, media_type: str, max_bytes: int, most: int) -> list[Workload]:
     """One workload, a list of them, or `{"workloads": […]}`; at most so many."""
-    documents = _documents(content, media_type, max_bytes)
-    items = [item for document in documents for item in _unwrapped(document, "workloads").items()]
-    if len(items) > most:
-        words = f"holds {len(items)} workloads; the most at once is {most}: split the submission"
-        raise Invalid([Complaint(SOURCE, None, "", words)])
-    found = workloads_of(items, SOURCE)
-    if complaints := [one for spec in found for one in expression_complaints(spec, f"workload {spec.name}")]:
-        raise Invalid(complaints)
+    found = workloads_of(_items(content, media_type, max_bytes, most, "workloads"), SOURCE)
+    _check_expressions(found, "workload")
     return found
 
 
 def read_services(content: bytes, media_type: str, max_bytes: int, most: int) -> list[Service]:
     """One service, a list of them, or `{"services": […]}`; at most so many."""
-    documents = _documents(content, media_type, max_bytes)
-    items = [item for document in documents for item in _unwrapped(document, "services").items()]
-    if len(items) > most:
-        words = f"holds {len(items)} services; the most at once is {most}: split them"
-        raise Invalid([Complaint(SOURCE, None, "", words)])
-    found = services_of(items, SOURCE)
-    if complaints := [one for spec in found for one in expression_complaints(spec, f"service {spec.name}")]:
-        raise Invalid(complaints)
+    found = services_of(_items(content, media_type, max_bytes, most, "services"), SOURCE)
+    _check_expressions(found, "service")
     return found
+
+
+def _items(content: bytes, media_type: str, max_bytes: int, most: int, what: str) -> list[Document]:
+    """One, a list of them, or a mapping with such a list under `what`."""
+    documents = _documents(content, media_type, max_bytes)
+    items = [item for document in documents for item in _unwrapped(document, what).items()]
+    if len(items) > most:
+        words = f"holds {len(items)} {what}; the most at once is {most}: split the submission"
+        raise Invalid([Complaint(SOURCE, None, "", words)])
+    return items
+
+
+def _check_expressions(specs: Sequence[TaskTemplate], what: str) -> None:
+    if complaints := [one for spec in specs for one in expression_complaints(spec, f"{what} {spec.name}")]:
+        raise Invalid(complaints)
 
 
 def read_model(
@@ -80,13 +84,18 @@ def _documents(content: bytes, media_type: str, max_bytes: int) -> list[Document
 def _json(content: bytes) -> Document:
     try:
         found = Document(orjson.loads(content), SOURCE)
-        json.loads(content, object_pairs_hook=_each_key_once)  # orjson, the stricter one, takes the last of two
+        check_keys(content)  # orjson, the stricter one, takes the last of two
     except orjson.JSONDecodeError as error:
         words = f"is not JSON: {error.msg} (column {error.colno})"
         raise Invalid([Complaint(SOURCE, error.lineno, "", words)]) from None
     except RecursionError:
         raise Invalid([Complaint(SOURCE, None, "", "is nested too deeply")]) from None
     return found
+
+
+def check_keys(content: bytes) -> None:
+    """Raises Invalid where a mapping of the JSON has a key twice, and ValueError for what is no JSON."""
+    json.loads(content, object_pairs_hook=_each_key_once)
 
 
 def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

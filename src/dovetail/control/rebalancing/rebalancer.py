@@ -21,7 +21,7 @@ from dovetail.control.rebalancing.board import MOVES_KEPT, BalanceBoard, Balance
 from dovetail.control.subsystems.contract import DurableStep, Subsystem, SubsystemContext
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import MoveAsked
-from dovetail.model.task import TaskId
+from dovetail.model.task import TaskId, TaskState
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import Strict
 from dovetail.rebalancing.spreading_load import (
@@ -81,6 +81,7 @@ class Rebalancer(Subsystem):
         self._board: BalanceBoard = context.shared
         self._metrics: BalanceMetrics = context.metrics
         self._moved_at: dict[TaskId, float] = {}
+        self._under_way: dict[TaskId, BalancingMove] = {}  # asked for; the engine may have thought better of it
         self._done: deque[DoneMove] = deque(maxlen=MOVES_KEPT)
         self._placed = self._decided = 0
         self._asked: asyncio.Queue[LookRequest] = asyncio.Queue()
@@ -100,6 +101,12 @@ class Rebalancer(Subsystem):
             self._decided += 1
             self._placed += placed
             self._metrics.decisions.labels("yes" if placed else "no").inc()
+        for record in step.batch.changes.tasks:
+            move = self._under_way.get(record.task)
+            if move is not None and record.state is TaskState.RUNNING and record.node == move.target:
+                del self._under_way[record.task]
+                self._done.append(DoneMove(time.time(), move))
+                self._metrics.moves.inc()
 
     async def run(self) -> None:
         while True:
@@ -117,27 +124,32 @@ class Rebalancer(Subsystem):
         """One round."""
         policy = self._settings.policy()
         self._moved_at = {task: at for task, at in self._moved_at.items() if now - at < policy.settle_s}
+        self._under_way = {task: move for task, move in self._under_way.items() if task in self._moved_at}
         resting = frozenset(self._moved_at)
-        view, proposed, distance = await self.context.ask(partial(_looked, policy=policy, resting=resting, now=now))
+        work = self.context.control.work
+        busy = frozenset() if work is None else frozenset(await asyncio.to_thread(work.unsettled_services))
+        looked = partial(_looked, policy=policy, resting=resting, busy=busy, now=now)
+        view, proposed, distance = await self.context.ask(looked)
         if not proposed and distance:
-            proposed = await self._nearer(view, resting, now)
+            proposed = await self._nearer(view, resting, busy, now)
         if move and proposed:
             self.context.put([MoveAsked(one.task, one.target, one.reason) for one in proposed])
             for one in proposed:
                 log.info("rebalancing", task=one.name, source=one.source, target=one.target, benefit=one.benefit)
                 self._moved_at[one.task] = now
-                self._done.append(DoneMove(now, one))
-                self._metrics.moves.inc()
+                self._under_way[one.task] = one
         self._metrics.deviation.set(view.deviation)
         self._metrics.distance.set(0.0 if distance is None else distance)
         self._show(view, proposed, distance, now)
 
-    async def _nearer(self, view: BalanceView, resting: frozenset[TaskId], now: float) -> list[BalancingMove]:
+    async def _nearer(
+        self, view: BalanceView, resting: frozenset[TaskId], busy: frozenset[tuple[str, str]], now: float
+    ) -> list[BalancingMove]:
         """Moves that bring running services nearer to those they talk to, where loads leave that open."""
         cost = self._settings.traffic_cost
         found = await self.context.ask_in_pieces(lambda questions: questions.plans.application_moves(cost, now))
         wanted = [BringNearer(one.task, one.source, one.target, one.saves) for one in found]
-        return nearer(view, self._settings.policy(), wanted, cost, resting)
+        return nearer(view, self._settings.policy(), wanted, cost, resting, busy)
 
     def _show(self, view: BalanceView, proposed: list[BalancingMove], distance: float | None, now: float) -> None:
         recent = [one for one in self._done if now - one.at < 3600]
@@ -156,9 +168,14 @@ class Rebalancer(Subsystem):
 
 
 def _looked(
-    questions: Questions, *, policy: BalancePolicy, resting: frozenset[TaskId], now: float
+    questions: Questions,
+    *,
+    policy: BalancePolicy,
+    resting: frozenset[TaskId],
+    busy: frozenset[tuple[str, str]],
+    now: float,
 ) -> tuple[BalanceView, list[BalancingMove], float | None]:
     balance = questions.balance
     view = balance.view(now)
-    proposed = propose(view, policy, lambda task: balance.targets(task, now), resting)
+    proposed = propose(view, policy, lambda task: balance.targets(task, now), resting, busy)
     return view, proposed, balance.mean_distance()

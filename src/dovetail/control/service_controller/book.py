@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from dovetail.control.service_controller import tables
 from dovetail.control.service_controller.tables import UnreadableService
-from dovetail.services.records import ServiceRecord
+from dovetail.services.records import RolloutState, ServiceRecord
 from dovetail.store.subsystem_tables import SubsystemTables
 
 Key = tuple[str, str]
@@ -147,6 +147,17 @@ class ServiceBook:
     def replicas(self, key: Key) -> tuple[ReplicaView, ...]:
         with self._lock:
             return self._replicas.get(key, ())
+
+    def unsettled(self) -> set[Key]:
+        """Services that are being updated, or have fewer ready replicas than they should."""
+        with self._lock:
+            records = self._loaded()
+            ready = {key: sum(one.ready for one in self._replicas.get(key, ())) for key in records}
+        return {
+            key
+            for key, record in records.items()
+            if record.rollout is RolloutState.PROGRESSING or ready[key] < record.replicas
+        }
 
     def say(self, key: Key, trouble: str) -> None:
         """Why a service cannot scale itself now; empty if it can."""

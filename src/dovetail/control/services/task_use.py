@@ -52,10 +52,20 @@ class TaskUseService:
 
     async def run(self) -> None:
         """Until cancelled: measure where backends can do that themselves."""
-        while True:
-            await asyncio.gather(*(self._measure(name) for name in list(self._backends.members)))
-            self._measured = {name: found for name, found in self._measured.items() if name in self._backends.members}
-            await asyncio.sleep(MEASURE_EVERY_S)
+        try:
+            while True:
+                await asyncio.gather(*(self._measure(name) for name in list(self._backends.members)))
+                for gone in self._measured.keys() - self._backends.members.keys():
+                    del self._measured[gone]
+                    self._forget_flows(gone)
+                await asyncio.sleep(MEASURE_EVERY_S)
+        finally:
+            for name in list(self._flows):
+                self._forget_flows(name)
+
+    def _forget_flows(self, backend: str) -> None:
+        if (meter := self._flows.pop(backend, None)) is not None:
+            meter.close()
 
     async def _measure(self, name: str) -> None:
         executor = self._backends.members[name].executor

@@ -44,14 +44,15 @@ class WorkAccess(Protocol):
     async def cancel(self, workloads: list[int], reason: str) -> None:
         """Raises Conflict where one has ended."""
 
-    async def check(self, specs: list[Workload]) -> None:
-        """Raises Invalid for what `submit` never takes."""
-
     async def definitions(self, workloads: set[int]) -> dict[int, Workload]:
         """Of those that the store knows."""
 
     def cores(self, key: str) -> float | None:
         """The cores that an attempt uses; None where nobody measures them. May be called on any thread."""
+
+    def unsettled_services(self) -> set[tuple[str, str]]:
+        """By namespace and name: services that are being updated, or have fewer ready replicas than they should. May be
+        called on any thread."""
 
     async def exit_code(self, task: TaskId, command: list[str]) -> int:
         """Run a command next to a running task. Raises ControlError if that cannot be done."""

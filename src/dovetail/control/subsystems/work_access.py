@@ -16,13 +16,13 @@ class WorkOfSubsystems:
         self,
         submit: Submit,
         cancel: Callable[[list[int], str], Awaitable[None]],
-        check: Callable[[list[Workload]], Awaitable[None]],
         definitions: Callable[[set[int]], Awaitable[dict[int, Workload]]],
         commands: TaskCommands,
         cores: Callable[[str], float | None],
+        unsettled_services: Callable[[], set[tuple[str, str]]],
     ) -> None:
-        self.cores = cores
-        self._submit, self._cancel, self._check = submit, cancel, check
+        self.cores, self.unsettled_services = cores, unsettled_services
+        self._submit, self._cancel = submit, cancel
         self._definitions, self._commands = definitions, commands
 
     async def submit(self, specs: list[Workload]) -> list[int]:
@@ -30,9 +30,6 @@ class WorkOfSubsystems:
 
     async def cancel(self, workloads: list[int], reason: str) -> None:
         await self._cancel(workloads, reason)
-
-    async def check(self, specs: list[Workload]) -> None:
-        await self._check(specs)
 
     async def definitions(self, workloads: set[int]) -> dict[int, Workload]:
         return await self._definitions(workloads)
