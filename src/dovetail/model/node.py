@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.inventory import MachineInventory
+from dovetail.model.offer import Offer
 from dovetail.model.resources import Capacity
 from dovetail.model.text.strict import AtField, Host, Name, NodeName, Strict, shared
 from dovetail.model.workloads.selection import NodeLabels, Taint
@@ -31,7 +32,7 @@ class Node(Strict):
 
     `gpus` lists its GPUs, one group for each sort; `capacity.gpu` is then their number and may be left out.
     `address`: where its services are reached. `inventory`: what its agent found in the machine; placement does not read
-    it.
+    it. `offer`: what using it costs; without one it costs nothing more.
     """
 
     name: NodeName
@@ -43,6 +44,7 @@ class Node(Strict):
     kinds: list[WorkloadKind] = shared(list(WorkloadKind))
     gpus: Annotated[list[Gpus], Field(max_length=MAX_DEVICES)] = shared([])
     inventory: MachineInventory | None = None
+    offer: Offer | None = None
 
     @model_validator(mode="after")
     def _check_gpus(self) -> Self:

@@ -1,0 +1,32 @@
+"""What using a node costs, how soon it runs, and how likely it is taken away: what the market compares.
+
+A node without an offer is a machine that is there anyway: it costs nothing more, runs now and stays.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from dovetail.model.text.quantity import Duration
+from dovetail.model.text.strict import Strict
+
+Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+
+
+class Offer(Strict):
+    """The price is that of the whole node. `running`: the machine runs now; else it is launched when work is bound to
+    it, which takes `start_up`. `interruption`: the chance that its owner takes it back within an hour.
+    `carbon_g_per_kwh` and `watts`: of the node at full load, if they are known."""
+
+    price_per_hour: Amount = 0.0
+    currency: Currency = "USD"
+    running: bool = True
+    start_up: Duration = 0.0
+    spot: bool = False
+    interruption: Share = 0.0
+    carbon_g_per_kwh: Amount | None = None
+    watts: Amount | None = None
+    place: Annotated[str, Field(max_length=200)] = ""
+    """Where it stands, as prices of transfer and tables of carbon name it: `aws/us-east-1`."""
