@@ -62,7 +62,7 @@ async def node_token(request: Request, name: str) -> CreatedJson[NodeTokenMade]:
     plane = plane_of(request)
     plane.nodes.must_exist(name)
     backend = plane.questions.nodes.backend_of(name)
-    if backend != REGISTERED:
+    if backend != REGISTERED and not plane.nodes.is_launched(name):
         raise Conflict(f"node {name!r} belongs to backend {backend!r}; only nodes that register themselves have tokens")
     return CreatedJson({"node": name, "token": await plane.access.node_token(name)})
 

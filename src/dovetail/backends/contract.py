@@ -249,6 +249,24 @@ class MigratingBackend(Protocol):
         changes nothing. Raises Refusal if it still runs where it was: the caller then stops it."""
 
 
+class NodeCredentials(Protocol):
+    """What the control plane gives a backend that launches machines, so that their agents can join."""
+
+    async def join_token(self, node: str, valid_s: float) -> str:
+        """A token with which one agent may join as this node, once."""
+
+    async def ended(self, node: str, *, revoke: bool) -> None:
+        """The machine has ended, and its agent is not missed. `revoke`: nor may it come back with its token."""
+
+
+@runtime_checkable
+class LaunchingBackend(Protocol):
+    """The additional interface of a backend that launches machines, which then run an agent of ours. It is called
+    before `start`. Its nodes are those that it names and no others: one that it does not name any more is gone."""
+
+    def use_credentials(self, credentials: NodeCredentials) -> None: ...
+
+
 @runtime_checkable
 class KillingBackend(Protocol):
     """The additional interface of a backend that gives tasks a grace period, and can do without."""

@@ -30,6 +30,7 @@ from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
 from dovetail.control.services.discovery import DiscoveryService
 from dovetail.control.services.network import NetworkService
+from dovetail.control.services.node_credentials import MachineCredentials
 from dovetail.control.services.nodes import NodeService
 from dovetail.control.services.own_machine import LOCAL
 from dovetail.control.services.policies import PolicyService
@@ -97,7 +98,10 @@ class ControlPlane:
         questions, metrics = self.questions, self.subsystems.metrics("backend_health")
         node_of = partial(node_of_attempt, self.store)
         heard = self._announcements.heard
-        self._backends = Backends(settings, questions, self._specs, self._put_item, heard, metrics, node_of)
+        credentials = MachineCredentials(self.access)
+        self._backends = Backends(
+            settings, questions, self._specs, self._put_item, heard, metrics, node_of, credentials
+        )
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.services = ServiceDesk(self.subsystems.shared("services"), self.check)
         self.discovery = DiscoveryService(self.subsystems.shared("services"), self.questions.network)
@@ -106,9 +110,9 @@ class ControlPlane:
         self.commands = TaskCommands(self.questions.workloads, self._backends)
         self.task_use = TaskUseService(self._backends, self.traffic.take)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
-        registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout
-        self.nodes = NodeService(
-            questions.nodes, registered, silence_s, self._apply, self._put_events, self.traffic.take
+        agents_of, silence_s = self._backends.agents_of, settings.loop.heartbeat_timeout
+        self.nodes = credentials.nodes = NodeService(
+            questions.nodes, agents_of, silence_s, self._apply, self._put_events, self.traffic.take
         )
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
@@ -178,8 +182,12 @@ class ControlPlane:
         there.update(member.name for member in unusable)
         for missing in sorted({record.node.backend for record in snapshot.nodes} - there):
             self._put_events([BackendHealthChanged(missing, False, "no longer configured")])
-        registered = (record.node.name for record in snapshot.nodes if record.node.backend == REGISTERED)
-        self.nodes.expect(registered)
+        with_agents = (
+            record.node.name
+            for record in snapshot.nodes
+            if record.node.backend == REGISTERED or self.access.has_token(record.node.name)
+        )
+        self.nodes.expect(with_agents)
         await self._backends.start([*named, *added], unusable, snapshot.outbox)
 
     async def stop(self) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from fastapi import Query, Request
 from pydantic import Field, model_validator
 
+from dovetail.access.tokens import TokenKind
 from dovetail.api.nodes.amounts import node_in_words, quarantine_of, resources_of
 from dovetail.api.nodes.inventory import inventory_in_words
 from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Reason, model_in, plane_of
@@ -168,11 +169,14 @@ async def register(request: Request) -> Json[NodeDetail] | CreatedJson[Registere
     """Register a node whose agent fetches work with heartbeats (201), or change what is known about it (200).
 
     A new node gets a token of its own, with which its agent speaks for it. New nodes are admitted by the admin token or
-    by a join token (`POST /tokens/join`).
+    by a join token (`POST /tokens/join`). So is the agent of a machine that a backend has launched: the node is known,
+    and its description stays what the backend says.
     """
     node = (await model_in(request, Node)).model_copy(update={"backend": "registered"})
     plane, caller = plane_of(request), request.state.caller
-    known = node.name in plane.questions.nodes
+    joins = plane.nodes.is_launched(node.name) and caller.kind is TokenKind.JOIN
+    joins = joins and (caller.node is not None or not plane.access.has_token(node.name))
+    known = node.name in plane.questions.nodes and not joins
     check_registers(caller, node.name, is_known=known)
     if caller.token is not None:
         await plane.access.spend(caller.token)

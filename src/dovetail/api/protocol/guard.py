@@ -53,8 +53,9 @@ def _may(caller: Caller, method: str, path: str) -> bool:
 
 
 def check_registers(caller: Caller, node: str, *, is_known: bool) -> None:
-    """Raises HttpProblem if this caller may not register this node, or change it."""
-    if caller.kind is TokenKind.NODE and caller.node != node:
+    """Raises HttpProblem if this caller may not register this node, or change it. `is_known`: and nobody waits for its
+    agent."""
+    if caller.node is not None and caller.node != node:
         raise HttpProblem(403, f"{_words(caller)}; use a join token for another: dovetail token join")
     if caller.kind is TokenKind.JOIN and is_known:
         what_to_do = f"use its own token, or make it another: dovetail token node {node}"
@@ -65,7 +66,8 @@ def _words(caller: Caller) -> str:
     if caller.kind is TokenKind.NODE:
         what = "its heartbeats, its orders and its description; and it reads the endpoints of services"
         return f"this token speaks for node {caller.node} alone: {what}"
-    return "a join token registers a new node and does nothing else"
+    only = "" if caller.node is None else f" {caller.node}"
+    return f"a join token registers a new node{only} and does nothing else"
 
 
 def _token_in(headers: Headers, method: str) -> str | None:

@@ -5,27 +5,20 @@ a crash there is no container without a row; an end is written once and stays.
 
     ordered ──► stopping ──► ended          an attempt may begin in any of the three: one that is stopped before it was
        └───────────────────────┘            bound ends at once, and is refused from then on
-
-All calls run on one thread, one after the other, so the event loop never waits for a disk.
 """
 
-import asyncio
-import secrets
-import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+
+from dovetail.backends.journal_database import JournalDatabase
 
 FILE = "attempts.db"
 KEPT_FOR_S = 90 * 86400.0  # far longer than any command can be in flight
-T = TypeVar("T")
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS identity (cluster TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS hosts (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS attempts (
     key TEXT PRIMARY KEY,
@@ -75,19 +68,9 @@ _COLUMNS = tuple(field.name for field in fields(Record))
 
 class Journal:
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="docker-journal")
-        self._database: sqlite3.Connection | None = None
-
-    async def open(self, cluster: str | None) -> str:
-        """The name that marks our containers: the given one, or a random one from the first start."""
-        return await self._run(lambda: self._open(cluster))
-
-    async def close(self) -> None:
-        if self._database is not None:
-            await self._run(self._database.close)
-            self._database = None
-        self._thread.shutdown(wait=False)
+        self._database = JournalDatabase(folder / FILE, _TABLES)
+        self.open, self.close = self._database.open, self._database.close
+        self._run, self._sql = self._database.run, self._database.sql
 
     async def get(self, key: str) -> Record | None:
         return await self._run(lambda: self._get(key))
@@ -170,35 +153,12 @@ class Journal:
 
     # --- on the thread ---------------------------------------------------------------------------------------
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
     async def _write(self, key: str, statement: str, *values: object) -> Record:
         def write() -> Record:
             self._sql(statement, *values)
             return self._known(key)
 
         return await self._run(write)
-
-    def _open(self, cluster: str | None) -> str:
-        if self._database is None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Each statement is a transaction, on disk when it returns.
-            self._database = sqlite3.connect(self._folder / FILE, isolation_level=None, timeout=30)
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = FULL")
-            self._database.executescript(_TABLES)
-        if cluster is not None:
-            return cluster
-        found = self._sql("SELECT cluster FROM identity")
-        if not found:
-            self._sql("INSERT INTO identity VALUES (?)", secrets.token_hex(4))
-            found = self._sql("SELECT cluster FROM identity")
-        return str(found[0][0])
-
-    def _sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        assert self._database is not None, "the journal is not open"
-        return self._database.execute(statement, values).fetchall()
 
     def _get(self, key: str) -> Record | None:
         rows = self._sql(f"SELECT {', '.join(_COLUMNS)} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own names)

@@ -34,7 +34,8 @@ from dovetail.backends.registered.calls import AgentCalls, CallKind, NodeCall
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.backends.registered.sessions import AgentSessions
 from dovetail.model.command import task_of_key
-from dovetail.model.event import TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, Event, TaskFinished, TaskStarted
+from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 from dovetail.model.task_use import TaskUse
 
@@ -179,11 +180,12 @@ class RegisteredBackend:
     async def _ask(self, key: str, kind: CallKind, **asked: Any) -> dict[str, Any]:
         """Raises KeyError for a node without an agent that can be asked."""
         node = await self._node(key)
-        if not self._has_agent(node):
+        if not self.has_agent(node):
             raise NoOutput(f"node {node} has no agent that could be asked for it; look there")
         return await self.calls.ask(node, kind, key, **asked)
 
-    def _has_agent(self, node: str) -> bool:
+    def has_agent(self, node: str) -> bool:
+        """Whether an agent that answers questions was heard of lately."""
         seen_at = self._agent_seen_at.get(node)
         return seen_at is not None and self._monotonic_s() - seen_at <= FORGOTTEN_AFTER_S
 
@@ -208,7 +210,7 @@ class RegisteredBackend:
         if order is None or not order.running:
             raise KeyError(key)
         node = order.assignment.node
-        if not self._has_agent(node):
+        if not self.has_agent(node):
             raise Refusal(f"node {node} has no agent that could do it; go there")
         async with self.sessions.opened(node, given) as session:
             self.calls.tell(node, kind, key, session=session.id, input=given is not None, **asked)
@@ -309,6 +311,27 @@ class RegisteredBackend:
             self._ends.popitem(last=False)
         return end
 
+    # --- nodes that end --------------------------------------------------------------------------------------
+
+    def assigned(self, node: str) -> list[Assignment]:
+        """What is ordered from the node and has not ended."""
+        return [order.assignment for order in self._by_node.get(node, {}).values()]
+
+    async def give_up(self, node: str, reason: str) -> None:
+        """The machine is gone for certain: nothing runs there any more."""
+        for order in list(self._by_node.get(node, {}).values()):
+            key = order.assignment.key
+            await self._send(TaskFinished(order.assignment.task, key, None, order.stop_reason or reason))
+            self._drop(order)
+            self._remember(key, _End(node, None, reason))
+
+    async def refuse(self, node: str, reason: str, cause: FailureCause) -> None:
+        """The machine never came to be: nothing that was ordered from it has run."""
+        for order in list(self._by_node.get(node, {}).values()):
+            await self._send(BindFailed(order.assignment.task, order.assignment.key, reason, cause))
+            self._drop(order)
+            self._remember(order.assignment.key, _End(None, None, reason))
+
     # --- reports ---------------------------------------------------------------------------------------------
 
     async def _record_report(self, node: str, report: TaskReport) -> bool:
@@ -340,7 +363,7 @@ class RegisteredBackend:
             self._remember(report.key, _End(node, *_outcome(report, None)))
         return True
 
-    async def _send(self, event: TaskStarted | TaskFinished) -> None:
+    async def _send(self, event: Event) -> None:
         if self._report is None:
             raise NotStarted(f"backend {self.name} is not started; ask again when it is")
         await self._report(event)

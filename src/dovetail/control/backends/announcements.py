@@ -111,7 +111,11 @@ def announced_again(announced: Node, stored: Node, before: Announced = NOTHING) 
     withdrawn = set(before.taints)
     kept = [taint for taint in stored.taints if (taint.key, taint.effect) not in said and taint not in withdrawn]
     labels = {key: value for key, value in stored.labels.items() if (key, value) not in before.labels.items()}
-    update = {"labels": {**labels, **announced.labels}, "taints": [*announced.taints, *kept]}
+    update = {
+        "labels": {**labels, **announced.labels},
+        "taints": [*announced.taints, *kept],
+        "inventory": announced.inventory or stored.inventory,  # what its agent found
+    }
     return announced.model_copy(update=update)
 
 

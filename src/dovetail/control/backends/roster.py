@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import structlog
 
-from dovetail.backends.contract import Backend, Report
+from dovetail.backends.contract import Backend, LaunchingBackend, NodeCredentials, Report
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registry import BackendEntry, build
 from dovetail.control.backends.adoption import Adoption
@@ -26,8 +26,9 @@ from dovetail.control.settings.secret_settings import cleaner
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.workload_questions import HeldTask
 from dovetail.model.command import Bind, Stop
-from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined
+from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
+from dovetail.model.task_use import TaskUse
 
 FIRST_START_S = 5.0  # how long a start of the control plane waits for slow backends
 CLOSE_S = 5.0  # how long closing one may take
@@ -45,15 +46,17 @@ class Backends:
         heard: Callable[[Event], InboxEvents],
         metrics: BackendMetrics,
         node_of: Callable[[str], Awaitable[str | None]],
+        credentials: NodeCredentials,
     ) -> None:
         """`heard` turns an event of a backend into what the engine receives (`announcements`). `node_of`: the node of
-        an attempt, by its key."""
+        an attempt, by its key. `credentials`: for agents on machines that backends launch."""
         self.members: dict[str, Member] = {}
         self.registered = RegisteredBackend(REGISTERED, node_of=node_of)
         self.owners = NodeOwners(questions.nodes, self.members)
         self._settings, self._specs, self._put = settings, specs, put
         self._nodes, self._work = questions.nodes, questions.workloads
         self._heard = heard
+        self._credentials = credentials
         self._metrics = metrics
         metrics.follow(self.members)
 
@@ -84,6 +87,8 @@ class Backends:
         assert member.entry is not None
         try:
             backend = build(member.name, member.entry, self._settings.folder / "backends" / member.name)
+            if isinstance(backend, LaunchingBackend):
+                backend.use_credentials(self._credentials)
         except Exception as error:  # a stranger's constructor may raise anything
             member.trouble = cleaner(member.entry.settings)(f"cannot be built: {type(error).__name__}: {error}")
             log.error("backend cannot be built", backend=member.name, error=member.trouble)
@@ -118,6 +123,17 @@ class Backends:
 
     # --- running -----------------------------------------------------------------------------------------------
 
+    def agents_of(self, name: str) -> RegisteredBackend | None:
+        """The backend of this name, if its nodes run agents."""
+        member = self.members.get(name)
+        backend = None if member is None or member.executor is None else member.executor.backend
+        return backend if isinstance(backend, RegisteredBackend) else None
+
+    def reported_use(self, key: str) -> tuple[TaskUse, float] | None:
+        """What the attempt used when its agent last reported, and when that was."""
+        hubs = (self.agents_of(name) for name in list(self.members))
+        return next((use for hub in hubs if hub is not None and (use := hub.use_of(key)) is not None), None)
+
     def send(self, command: Bind | Stop) -> None:
         member = self.members.get(command.backend)
         if member is not None and member.executor is not None:
@@ -151,11 +167,18 @@ class Backends:
                 for name in self._nodes.of_backend(backend)
                 if name not in there and self._nodes.is_online(name) and not self.owners.announced(name)
             ]
-            if nodes and gone:  # a backend that names none leaves announcing them to others
+            if gone and self._launches(backend):
+                log.info("machines from before the start are gone", backend=backend, nodes=len(gone))
+                self._tell([NodeLeft(name, f"backend {backend} does not offer it now") for name in gone])
+            elif nodes and gone:  # a backend that names none leaves announcing them to others
                 log.warning("nodes from before the start are not there", backend=backend, nodes=len(gone))
                 self._tell([NodeHealthChanged(name, False, f"backend {backend} does not name it now") for name in gone])
 
         return named
+
+    def _launches(self, name: str) -> bool:
+        executor = self.members[name].executor
+        return executor is not None and isinstance(executor.backend, LaunchingBackend)
 
     def _tell(self, events: list[Event]) -> None:
         self._put(InboxEvents(events))

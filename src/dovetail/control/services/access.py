@@ -23,7 +23,8 @@ MOST_JOIN_TOKENS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whom a token speaks for. `node`: the only node of a node's token. `token`: the id of a join token."""
+    """Whom a token speaks for. `node`: the only node of a node's token, or as which alone a join token lets an agent
+    join. `token`: the id of a join token that admits any new node."""
 
     kind: TokenKind
     node: str | None = None
@@ -51,19 +52,33 @@ class AccessService:
         record = self._by_digest.get(digest_of(token))
         if record is None or not _is_valid(record, time.time()):
             return None
-        return Caller(TokenKind(record.kind), record.node, record.id if record.kind == TokenKind.JOIN else None)
+        admits_any = record.kind == TokenKind.JOIN and record.node is None
+        return Caller(TokenKind(record.kind), record.node, record.id if admits_any else None)
 
     # --- nodes -------------------------------------------------------------------------------------------------
 
     async def node_token(self, node: str) -> str:
         """A new token of this node, instead of the one that it had."""
+        return await self._new_of_node(TokenKind.NODE, node)
+
+    async def machine_token(self, node: str, ttl_s: float) -> str:
+        """With it the agent of a machine that was launched joins as this node, once. It replaces the token that the
+        node had, and the token that the agent gets replaces it."""
+        return await self._new_of_node(TokenKind.JOIN, node, expires_at=time.time() + ttl_s)
+
+    async def _new_of_node(self, kind: TokenKind, node: str, expires_at: float | None = None) -> str:
         async with self._turn:
-            token = new_token(TokenKind.NODE)
-            record = TokenRecord(self._take_id(), TokenKind.NODE, digest_of(token), time.time(), node)
+            token = new_token(kind)
+            record = TokenRecord(self._take_id(), kind, digest_of(token), time.time(), node, expires_at)
             old = self._of_node(node)
             await on_store_thread(partial(self._store.put_token, record, old))
             self._replace(old, record)
             return token
+
+    def has_token(self, node: str) -> bool:
+        """Whether an agent has joined as this node and may speak for it."""
+        record = self._by_digest.get(self._of_nodes.get(node, ""))
+        return record is not None and record.kind == TokenKind.NODE
 
     async def forget_node(self, node: str) -> None:
         async with self._turn:
@@ -89,9 +104,9 @@ class AccessService:
             return token, record
 
     def join_tokens(self) -> list[TokenRecord]:
-        """Those that still admit somebody, by id."""
+        """Those that still admit somebody, by id; without those of machines that are launched."""
         now = time.time()
-        valid = (known for known in self._by_digest.values() if _is_valid(known, now))
+        valid = (known for known in self._by_digest.values() if known.node is None and _is_valid(known, now))
         return sorted((known for known in valid if known.kind == TokenKind.JOIN), key=lambda known: known.id)
 
     async def spend(self, join_token: int) -> None:

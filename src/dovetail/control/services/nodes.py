@@ -45,19 +45,20 @@ def unknown_nodes(nodes: NodeQuestions, names: list[str]) -> NotFound:
 
 
 class NodeService:
-    """`take_flows`: is told what a node has counted of the traffic of its tasks."""
+    """`agents_of`: a backend whose nodes run agents, by its name. `take_flows`: is told what a node has counted of the
+    traffic of its tasks."""
 
     def __init__(
         self,
         nodes: NodeQuestions,
-        registered: RegisteredBackend,
+        agents_of: Callable[[str], RegisteredBackend | None],
         heartbeat_timeout_s: float,
         apply: Apply,
         put: Put,
         take_flows: Callable[[Mapping[str, TaskFlows]], None],
     ) -> None:
         self._take_flows = take_flows
-        self._nodes, self._registered = nodes, registered
+        self._nodes, self._agents_of = nodes, agents_of
         self._apply, self._put = apply, put
         self._timeout_s = heartbeat_timeout_s
         self._observed: dict[str, NodeObserved] = {}  # not told to the loop yet
@@ -71,18 +72,34 @@ class NodeService:
 
     async def register(self, node: Node) -> None:
         existing = self._nodes.backend_of(node.name)
-        if existing not in (None, REGISTERED):
+        if existing is not None and self._agents_of(existing) is None:
             raise Conflict(f"node {node.name!r} belongs to backend {existing!r}; choose another name")
         self._last_heartbeats[node.name] = time.monotonic()
-        known = None if existing is None else self._nodes.definition(node.name).inventory
-        inventory = known if node.inventory is None else node.inventory  # a person who describes it knows none
-        await self._apply([NodeJoined(node.model_copy(update={"backend": REGISTERED, "inventory": inventory}))])
+        known = None if existing is None else self._nodes.definition(node.name)
+        # A person who describes it knows no inventory.
+        found = node.inventory or (None if known is None else known.inventory)
+        if known is not None and existing != REGISTERED:  # what the machine is, its backend knows
+            described = known.model_copy(update={"inventory": found, "address": known.address or node.address})
+        else:
+            described = node.model_copy(update={"backend": REGISTERED, "inventory": found})
+        await self._apply([NodeJoined(described)])
+
+    def is_launched(self, name: str) -> bool:
+        """Whether the node is a machine that its backend launches, and whose agent then joins."""
+        backend = self._nodes.backend_of(name)
+        return backend not in (None, REGISTERED) and self._agents_of(backend) is not None
+
+    def expect_no_more(self, name: str) -> None:
+        """The machine has ended: its agent is not missed."""
+        self._last_heartbeats.pop(name, None)
 
     async def remove(self, name: str, reason: str) -> None:
         self.must_exist(name)
         self._last_heartbeats.pop(name, None)
+        agents = self._agents_of(self._nodes.backend_of(name) or "")
         await self._apply([NodeLeft(name, reason)])
-        self._registered.forget(name)
+        if agents is not None:
+            agents.forget(name)
 
     async def patch(self, name: str, labels: dict[str, str | None], taints: list[Taint] | None) -> None:
         """Labels set to None are removed; taints, if given, replace all."""
@@ -131,7 +148,7 @@ class NodeService:
         self, name: str, used: Amounts | None, reports: list[TaskReport], *, answers: bool = False
     ) -> HeartbeatReply:
         """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
-        self._must_be_registered(name)
+        agents = self._agents(name)
         self._last_heartbeats[name] = time.monotonic()
         if not self._nodes.is_online(name):
             self._put([NodeHealthChanged(name, True, "")])
@@ -140,7 +157,7 @@ class NodeService:
         if flows := {report.key: report.flows for report in reports if report.flows is not None}:
             self._take_flows(flows)
         try:
-            return await self._registered.heartbeat(name, reports, answers=answers)
+            return await agents.heartbeat(name, reports, answers=answers)
         except NotStarted as error:
             raise Unavailable(str(error)) from None
 
@@ -156,26 +173,27 @@ class NodeService:
 
     async def orders(self, name: str, after: int, wait_s: float) -> HeartbeatReply:
         """What the agent of a registered node has to do, as soon as that has changed."""
-        self._must_be_registered(name)
+        agents = self._agents(name)
         self._last_heartbeats[name] = time.monotonic()
         try:
-            return await self._registered.orders(name, after, wait_s)
+            return await agents.orders(name, after, wait_s)
         except NotStarted as error:
             raise Unavailable(str(error)) from None
 
     def answer(self, name: str, call: str, answer: dict[str, Any] | None) -> None:
         """To a question that came with the orders. Nothing happens if nobody waits for it any more."""
-        self._must_be_registered(name)
-        self._registered.calls.answer(name, call, answer)
+        self._agents(name).calls.answer(name, call, answer)
 
     def session(self, name: str, session: str) -> AgentSession:
         """Of a command or an attached task there. Raises UnknownSession."""
-        self._must_be_registered(name)
-        return self._registered.sessions.find(name, session)
+        return self._agents(name).sessions.find(name, session)
 
-    def _must_be_registered(self, name: str) -> None:
-        if self._nodes.backend_of(name) != REGISTERED:
+    def _agents(self, name: str) -> RegisteredBackend:
+        """The backend of a node that has an agent. Raises NotFound."""
+        found = self._agents_of(self._nodes.backend_of(name) or "")
+        if found is None:
             raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
+        return found
 
     def notice_silence(self) -> None:
         """Mark nodes offline whose last heartbeat is too old. A jump of the clock is no silence."""

@@ -38,13 +38,13 @@ class TaskUseService:
 
     def latest(self, backend: str, key: str) -> LatestUse | None:
         """None for an attempt that does not run, or was not measured yet."""
-        if (reported := self._backends.registered.use_of(key)) is not None:
+        if (reported := self._backends.reported_use(key)) is not None:
             return LatestUse(*reported)
         return self._measured.get(backend, {}).get(key)
 
     def cores(self, key: str) -> float | None:
         """The cores that an attempt uses, whatever runs it. May be called on any thread."""
-        reported = self._backends.registered.use_of(key)
+        reported = self._backends.reported_use(key)
         if reported is not None:
             return reported[0].cpu_cores
         found = (measured.get(key) for measured in list(self._measured.values()))

@@ -1,0 +1,64 @@
+"""The backend of machines that are launched for work: a registered backend that also makes the machines.
+
+Orders wait for the agent of a machine as they do for any registered node; the fleet sees to it that there is one.
+"""
+
+from pathlib import Path
+
+from dovetail.backends.contract import Assignment, NodeCredentials, Price, Refusal, Report
+from dovetail.backends.machines.fleet import Fleet
+from dovetail.backends.machines.provider import MachineProvider
+from dovetail.backends.machines.settings import JoinSettings, MachineSettings
+from dovetail.backends.registered.backend import RegisteredBackend
+from dovetail.model.failure_cause import FailureCause
+from dovetail.model.node import Node
+
+
+class MachineBackend(RegisteredBackend):
+    """Implements `dovetail.backends.contract.Backend` and `LaunchingBackend`. One a provider; `join` None: machines
+    have their agents already."""
+
+    def __init__(
+        self,
+        name: str,
+        provider: MachineProvider,
+        settings: MachineSettings,
+        join: JoinSettings | None,
+        folder: Path,
+    ) -> None:
+        super().__init__(name)
+        self.fleet = Fleet(name, provider, settings, join, folder, self)
+
+    def use_credentials(self, credentials: NodeCredentials) -> None:
+        self.fleet.use_credentials(credentials)
+
+    async def start(self, report: Report) -> None:
+        await super().start(report)
+        await self.fleet.start(report)
+
+    async def nodes(self) -> list[Node]:
+        await self.fleet.machines()  # raises if the provider cannot be reached
+        return self.fleet.nodes
+
+    async def prices(self) -> dict[str, Price]:
+        offers = {node.name: node.offer for node in self.fleet.nodes if node.offer is not None}
+        return {name: Price(offer.price_per_hour, offer.currency) for name, offer in offers.items()}
+
+    async def bind(self, assignment: Assignment) -> None:
+        if not self.fleet.offers(assignment.node):
+            raise Refusal(f"{assignment.node} is not offered any more", FailureCause.BACKEND)
+        await super().bind(assignment)
+        await self.fleet.want(assignment.node)
+
+    async def reconcile(self, assignments: list[Assignment]) -> None:
+        """What ran on machines that are gone is lost; the agents of the others report."""
+        await super().reconcile(assignments)
+        for node in {one.node for one in assignments}:
+            if node in self.fleet:
+                await self.fleet.want(node)
+            else:
+                await self.give_up(node, f"machine {node} is gone")
+
+    async def close(self) -> None:
+        await self.fleet.close()
+        await super().close()

@@ -1,0 +1,399 @@
+"""The machines of a backend, from the first work that wants one to its end.
+
+    could be launched ──want──► launching ──► up ──idle──► ending ──► gone
+
+Guarantees: a machine is launched only for work that was bound to it, under a token that is on disk before the provider
+is asked, so a crash never leaves a second one. One that has no work is ended after its idle time, one that nobody knows
+of is reaped. What the provider refuses makes the type unavailable for a while, and the work goes elsewhere. Work on a
+machine that is gone is reported as lost.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from dovetail.backends.contract import Assignment, NodeCredentials, Report
+from dovetail.backends.machines.journal import MachineJournal, MachinePhase, MachineRow
+from dovetail.backends.machines.node_list import NodeList
+from dovetail.backends.machines.orphans import Orphans
+from dovetail.backends.machines.provider import (
+    Launch,
+    LaunchRefused,
+    Machine,
+    MachineProvider,
+    MachineState,
+    MachineType,
+    RefusalKind,
+)
+from dovetail.backends.machines.settings import JoinSettings, MachineSettings
+from dovetail.backends.machines.slots import SlotTable
+from dovetail.backends.machines.user_data import join_script
+from dovetail.model.backoff import Backoff
+from dovetail.model.event import Event, NodeDrained, TaskWaiting
+from dovetail.model.failure_cause import FailureCause
+from dovetail.model.node import Node
+
+#: How long a refusal is remembered.
+AVOIDED_FOR_S = {
+    RefusalKind.STOCK_OUT: 300.0,
+    RefusalKind.QUOTA: 900.0,
+    RefusalKind.PERMISSION: 3600.0,
+    RefusalKind.INVALID: 3600.0,
+}
+APPEARS_WITHIN_S = 120.0  # a provider may show a machine only some time after its launch
+UNCLAIMED_S = 60.0  # after a start, work whose launch was under way is bound again within this time
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+_ALIVE = (MachineState.STARTING, MachineState.RUNNING)
+
+log = structlog.get_logger()
+
+
+class Agents(Protocol):
+    """What runs the work once there is a machine: the agents of the nodes, and the orders that wait for them."""
+
+    def assigned(self, node: str) -> list[Assignment]: ...
+    def has_agent(self, node: str) -> bool: ...
+    def forget(self, node: str) -> None: ...
+    async def give_up(self, node: str, reason: str) -> None: ...
+    async def refuse(self, node: str, reason: str, cause: FailureCause) -> None: ...
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A node whose machine is wanted or exists."""
+
+    row: MachineRow
+    since: float  # when its phase began, or this process, by a clock that nobody can set
+    machine: Machine | None = None
+    launch: asyncio.Task[None] | None = None
+    joined: bool = False
+    seen: bool = False  # the provider has shown it
+    idle_since: float | None = None
+    draining: bool = False
+
+
+class Fleet:
+    """`join` None: machines have their agents already, as metal does, and get no script."""
+
+    def __init__(
+        self,
+        name: str,
+        provider: MachineProvider,
+        settings: MachineSettings,
+        join: JoinSettings | None,
+        folder: Path,
+        agents: Agents,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.name, self.provider = name, provider
+        self._settings, self._join, self._agents, self._now = settings, join, agents, monotonic_s
+        self._journal = MachineJournal(folder)
+        self._credentials: NodeCredentials | None = None
+        self._table = SlotTable(quotas=settings.quotas)
+        self._kinds: dict[str, MachineType] = {}  # of all nodes, as last announced
+        self._described: dict[str, tuple[tuple[MachineType, bool, str | None], Node]] = {}
+        self._slots: dict[str, _Slot] = {}
+        self._avoided: dict[str, tuple[float, str]] = {}  # until when, and why, by type
+        self._orphans = Orphans(settings.reap_after)
+        self._nodes = NodeList()
+        self._report: Report | None = None
+        self._owner = ""
+        self._refreshed_at = self._started_at = 0.0
+        self._watching: asyncio.Task[None] | None = None
+
+    def use_credentials(self, credentials: NodeCredentials) -> None:
+        self._credentials = credentials
+
+    async def start(self, report: Report) -> None:
+        self._owner = await self._journal.open()
+        types = await self.provider.types()
+        machines = await self.provider.machines(self._owner)
+        self._report = report
+        self._started_at = self._refreshed_at = self._now()
+        self._table.types = {kind.name: kind for kind in types}
+        for row in await self._journal.all():
+            if row.node not in self._slots:
+                self._keep(_Slot(row, self._now()))
+        await self._take_seen(machines)
+        await self._announce()
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch(), name=f"{self.name}: machines")
+
+    async def close(self) -> None:
+        tasks = [one for one in (self._watching, *(slot.launch for slot in self._slots.values())) if one is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._watching = self._report = None
+        await self._journal.close()
+        await self.provider.close()
+
+    # --- asking ------------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> list[Node]:
+        """As they were last reported."""
+        return list(self._nodes.reported.values())
+
+    def __contains__(self, node: str) -> bool:
+        """Whether its machine is wanted or exists."""
+        return node in self._slots
+
+    def types(self) -> list[tuple[MachineType, str]]:
+        """All types, each with why it is not offered now; empty if it is."""
+        return [(kind, self._avoided.get(kind.name, (0.0, ""))[1]) for kind in self._table.types.values()]
+
+    async def machines(self) -> list[Machine]:
+        """All with our mark, as the provider shows them now. Raises if it cannot be reached."""
+        return await self.provider.machines(self._owner)
+
+    async def reap(self, *, dry_run: bool) -> list[Machine]:
+        """End, or only name, machines with our mark that nobody knows of."""
+        found = [one for one in await self.machines() if self._is_orphan(one)]
+        if not dry_run:
+            for one in found:
+                await self.provider.end(one)
+        return found
+
+    def offers(self, node: str) -> bool:
+        """Whether work may be bound to the node."""
+        kind = self._kinds.get(node)
+        return kind is not None and not self._is_ending(node, kind)
+
+    # --- launching ---------------------------------------------------------------------------------------------
+
+    async def want(self, node: str) -> None:
+        """Work is bound to the node: see to it that its machine runs."""
+        slot = self._slots.get(node)
+        if slot is not None and slot.row.phase is MachinePhase.LAUNCHING:
+            self._launch(slot)
+        if slot is not None:
+            return
+        kind = self._kinds[node]
+        row = MachineRow(node, kind.name, secrets.token_hex(8), MachinePhase.LAUNCHING, None, time.time())
+        slot = self._keep(_Slot(row, self._now()))  # first: a second bind must not write another token
+        await self._journal.put(row)
+        self._launch(slot)
+        await self._announce()
+
+    def _keep(self, slot: _Slot) -> _Slot:
+        self._slots[slot.row.node] = slot
+        self._table.used[slot.row.node] = slot.row.type
+        if slot.row.phase is MachinePhase.LAUNCHING:
+            self._table.launching.add(slot.row.node)
+        return slot
+
+    def _launch(self, slot: _Slot) -> None:
+        if slot.launch is None:
+            slot.launch = asyncio.create_task(self._launch_until_known(slot), name=f"launch {slot.row.node}")
+
+    async def _launch_until_known(self, slot: _Slot) -> None:
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        while slot.row.phase is MachinePhase.LAUNCHING and slot.row.node in self._slots:
+            try:
+                machine = await self._launch_once(slot)
+            except LaunchRefused as refusal:
+                await self._refused(slot, refusal)
+                return
+            except Exception as error:  # unknown: the next try has the same token
+                words = f"{type(error).__name__}: {error}"
+                log.warning("launching failed; trying again", backend=self.name, node=slot.row.node, error=words)
+                await self._say_waiting(slot.row.node, f"its machine could not be launched yet: {words}")
+                await asyncio.sleep(backoff.next_s())
+            else:
+                await self._launched(slot, machine)
+                return
+
+    async def _launch_once(self, slot: _Slot) -> Machine:
+        kind = self._table.types.get(slot.row.type)
+        if kind is None:
+            raise LaunchRefused(RefusalKind.INVALID, f"{slot.row.type} is not offered any more")
+        script = ""
+        if self._join is not None:
+            assert self._credentials is not None, "the control plane gives credentials before the start"
+            token = await self._credentials.join_token(slot.row.node, self._join.within)
+            script = join_script(self._join, slot.row.node, token)
+        return await self.provider.launch(Launch(slot.row.node, kind, slot.row.token, self._owner, script))
+
+    async def _launched(self, slot: _Slot, machine: Machine) -> None:
+        slot.machine = machine
+        await self._set_phase(slot, MachinePhase.UP, machine.id)
+        log.info("machine launched", backend=self.name, node=slot.row.node, machine=machine.id)
+        await self._say_waiting(slot.row.node, f"machine {machine.id} starts")
+        await self._announce()
+
+    async def _refused(self, slot: _Slot, refusal: LaunchRefused) -> None:
+        node, until = slot.row.node, self._now() + AVOIDED_FOR_S[refusal.kind]
+        words = f"{refusal.kind}: {refusal}"
+        log.warning("launch refused", backend=self.name, node=node, reason=words)
+        for kind in {slot.row.type, *refusal.types}:
+            self._avoided[kind] = (until, words)
+        await self._drop(slot)
+        await self._announce()  # first: nothing else is placed there
+        await self._agents.refuse(node, words, FailureCause.BACKEND)
+
+    async def _say_waiting(self, node: str, why: str) -> None:
+        for one in self._agents.assigned(node):
+            await self._tell(TaskWaiting(one.task, one.key, why))
+
+    # --- watching ----------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        """Until cancelled. Trouble with the provider is told by `nodes`, which the control plane asks."""
+        while True:
+            await asyncio.sleep(self._settings.poll)
+            try:
+                if self._now() - self._refreshed_at > self._settings.refresh:
+                    self._table.types = {kind.name: kind for kind in await self.provider.types()}
+                    self._refreshed_at = self._now()
+                await self._take_seen(await self.provider.machines(self._owner))
+                await self._look_after_slots()
+                await self._announce()
+            except Exception as error:
+                log.warning(
+                    "looking after machines failed", backend=self.name, error=f"{type(error).__name__}: {error}"
+                )
+
+    async def _take_seen(self, machines: list[Machine]) -> None:
+        """Compare the provider's machines with ours."""
+        found = {one.node: one for one in machines if not self._is_orphan(one)}
+        for one in machines:
+            kind = self._table.types.get(one.node)
+            if kind is not None and kind.fixed and one.node not in self._slots and one.state in _ALIVE:
+                # Somebody has powered it on: it is used, and powered off when it is idle.
+                row = MachineRow(one.node, kind.name, one.token, MachinePhase.UP, one.id, time.time())
+                await self._journal.put(row)
+                self._keep(_Slot(row, self._now()))
+        for slot in list(self._slots.values()):
+            seen = found.get(slot.row.node)
+            if seen is None or seen.state is MachineState.ENDED:
+                await self._missing(slot, seen)
+            else:
+                await self._seen(slot, seen)
+        for one in self._orphans.overdue([one for one in machines if self._is_orphan(one)], self._now()):
+            log.warning("ending a machine that nobody knows of", backend=self.name, machine=one.id, node=one.node)
+            await self.provider.end(one)
+
+    def _is_orphan(self, machine: Machine) -> bool:
+        """It has our mark and is none of ours. A launch that was repeated with another token is one, too."""
+        slot, kind = self._slots.get(machine.node), self._table.types.get(machine.node)
+        ours = slot is not None and slot.row.token == machine.token
+        return not ours and machine.state is not MachineState.ENDED and (kind is None or not kind.fixed)
+
+    async def _seen(self, slot: _Slot, machine: Machine) -> None:
+        slot.machine, slot.seen = machine, True
+        if slot.row.phase is MachinePhase.LAUNCHING and slot.launch is None:
+            await self._set_phase(slot, MachinePhase.UP, machine.id)  # it was launched before a crash
+        if slot.row.phase is MachinePhase.ENDING and machine.state is not MachineState.ENDING:
+            await self.provider.end(machine)
+        if machine.ends_at is not None and not slot.draining:
+            slot.draining = True
+            await self._tell(NodeDrained(slot.row.node, machine.reason or "its owner takes the machine back"))
+
+    async def _missing(self, slot: _Slot, ended: Machine | None) -> None:
+        phase, age_s = slot.row.phase, self._now() - slot.since
+        if phase is MachinePhase.LAUNCHING:
+            unclaimed = slot.launch is None and not self._agents.assigned(slot.row.node)
+            if unclaimed and self._now() - self._started_at > UNCLAIMED_S:
+                await self._gone(slot, "nobody wants it any more")
+        elif ended is not None or slot.seen or phase is MachinePhase.ENDING or age_s > APPEARS_WITHIN_S:
+            why = f": {ended.reason}" if ended is not None and ended.reason else ""
+            await self._gone(slot, f"machine {slot.row.machine} has ended{why}")
+
+    async def _look_after_slots(self) -> None:
+        for slot in list(self._slots.values()):
+            if slot.row.phase is not MachinePhase.UP:
+                continue
+            node, now = slot.row.node, self._now()
+            slot.joined = slot.joined or self._agents.has_agent(node)
+            busy = bool(self._agents.assigned(node))
+            slot.idle_since = None if busy else slot.idle_since or now
+            if self._join is not None and not slot.joined and now - slot.since > self._join.within:
+                words = f"machine {slot.row.machine} runs, but its agent did not join within {self._join.within:g} s"
+                self._avoided[slot.row.type] = (now + AVOIDED_FOR_S[RefusalKind.STOCK_OUT], words)
+                await self._end(slot, f"{words}; look at its console")
+            elif slot.idle_since is not None and now - slot.idle_since >= self._settings.idle:
+                await self._end(slot, "it was idle")
+
+    # --- ending ------------------------------------------------------------------------------------------------
+
+    async def _end(self, slot: _Slot, reason: str) -> None:
+        """First nothing new comes, then the machine goes."""
+        await self._set_phase(slot, MachinePhase.ENDING, slot.row.machine)
+        log.info("ending a machine", backend=self.name, node=slot.row.node, machine=slot.row.machine, reason=reason)
+        await self._announce()
+        await self._agents.give_up(slot.row.node, reason)
+        if slot.machine is not None:
+            await self.provider.end(slot.machine)  # if this fails, the next look repeats it
+
+    async def _gone(self, slot: _Slot, reason: str) -> None:
+        node, kind = slot.row.node, self._table.types.get(slot.row.type)
+        await self._drop(slot)
+        await self._announce()
+        if slot.row.phase is MachinePhase.ENDING and kind is not None and kind.fixed and self._agents.assigned(node):
+            await self.want(node)  # work came while it was powered off
+        else:
+            await self._agents.give_up(node, reason)
+
+    async def _drop(self, slot: _Slot) -> None:
+        node = slot.row.node
+        await self._journal.remove(node)
+        self._slots.pop(node, None)
+        self._table.used.pop(node, None)
+        self._table.launching.discard(node)
+        self._agents.forget(node)
+        if self._credentials is not None:
+            await self._credentials.ended(node, revoke=self._join is not None)
+        if slot.launch is not None and slot.launch is not asyncio.current_task():
+            slot.launch.cancel()
+
+    async def _set_phase(self, slot: _Slot, phase: MachinePhase, machine: str | None) -> None:
+        slot.row = replace(slot.row, phase=phase, machine=machine, since=time.time())
+        slot.since = self._now()
+        self._table.launching.discard(slot.row.node)
+        await self._journal.put(slot.row)
+
+    # --- nodes -------------------------------------------------------------------------------------------------
+
+    async def _announce(self) -> None:
+        """Report what has changed: nodes that came, changed, went, or are not to be used for a while."""
+        now = self._now()
+        self._avoided = {kind: found for kind, found in self._avoided.items() if found[0] > now}
+        self._kinds = kinds = self._table.nodes()
+        there = {name: self._node(name, kind) for name, kind in kinds.items() if not self._is_ending(name, kind)}
+        # A type that was refused offers nothing for a while; machines of it that run are used.
+        avoided = {
+            name: self._avoided[kind.name][1]
+            for name, kind in kinds.items()
+            if kind.name in self._avoided and name not in self._slots
+        }
+        for event in self._nodes.changes(there, avoided):
+            await self._tell(event)
+
+    async def _tell(self, event: Event) -> None:
+        assert self._report is not None
+        await self._report(event)
+
+    def _is_ending(self, name: str, kind: MachineType) -> bool:
+        slot = self._slots.get(name)
+        return slot is not None and slot.row.phase is MachinePhase.ENDING and not kind.fixed
+
+    def _node(self, name: str, kind: MachineType) -> Node:
+        slot = self._slots.get(name)
+        running = slot is not None and slot.row.phase is not MachinePhase.ENDING
+        address = None if slot is None or slot.machine is None else slot.machine.address
+        known, made_from = self._described.get(name), (kind, running, address)
+        if known is not None and known[0][0] is kind and known[0] == made_from:
+            return known[1]
+        update: dict[str, object] = {"name": name, "backend": self.name, "address": address or kind.node.address}
+        if kind.node.offer is not None:
+            update["offer"] = kind.node.offer.model_copy(update={"running": running})
+        node = kind.node.model_copy(update=update)
+        self._described[name] = made_from, node
+        return node

@@ -1,0 +1,32 @@
+"""The nodes that a backend has reported, and the events that make them what they are now. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft
+from dovetail.model.node import Node
+
+
+@dataclass(slots=True)
+class NodeList:
+    reported: dict[str, Node] = field(default_factory=dict)
+    offline: dict[str, str] = field(default_factory=dict)  # why, by node
+
+    def changes(self, there: Mapping[str, Node], avoided: Mapping[str, str]) -> Iterator[Event]:
+        """`there`: all nodes now. `avoided`: those that take no work for a while, and why."""
+        for name in [name for name in self.reported if name not in there]:
+            del self.reported[name]
+            self.offline.pop(name, None)
+            yield NodeLeft(name, "its machine has ended, or is not offered any more")
+        for name, node in there.items():
+            if self.reported.get(name) != node:
+                self.reported[name] = node
+                self.offline.pop(name, None)  # a node that is announced is online
+                yield NodeJoined(node)
+        for name in there:
+            why = avoided.get(name)
+            if why is not None and self.offline.get(name) != why:
+                self.offline[name] = why
+                yield NodeHealthChanged(name, False, why)
+            elif why is None and self.offline.pop(name, None) is not None:
+                yield NodeHealthChanged(name, True, "")

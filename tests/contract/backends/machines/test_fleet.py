@@ -1,0 +1,213 @@
+"""Machines that are launched for work keep the promises of every backend, and none is launched twice or forgotten."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.contract.backends.conformance import BackendConformance, Subject
+from tests.contract.backends.machines.memory_provider import MemoryProvider, machine_type
+from tests.contract.backends.machines.room import JOIN, BackendInRoom, MachineRoom, backend_in_room, subject_in_room
+
+from dovetail.backends.contract import Refusal
+from dovetail.backends.machines.provider import LaunchRefused, Machine, MachineState, RefusalKind
+from dovetail.backends.machines.settings import MachineSettings
+from dovetail.model.event import BindFailed, NodeDrained, NodeLeft, TaskFinished, TaskStarted
+from dovetail.model.failure_cause import FailureCause
+from dovetail.testing.rig import CollectedReports, Rig, in_event_loop
+
+
+class TestMachineBackend(BackendConformance):
+    """Its machines exist in memory; those of each cloud have a suite of their own."""
+
+    @pytest.fixture
+    def subject(self, tmp_path: Path) -> Subject:
+        provider = MemoryProvider([machine_type("small"), machine_type("large", 2.0)])
+        return subject_in_room(
+            lambda: provider, MachineRoom(provider.running, look_s=0.01), tmp_path, provider.unreachable
+        )
+
+
+class Scene:
+    def __init__(
+        self, folder: Path, provider: MemoryProvider, settings: MachineSettings, *, joins: bool = True
+    ) -> None:
+        self.provider, self.folder, self.settings = provider, folder, settings
+        self.room = MachineRoom(provider.running, look_s=0.01)
+        self.joins = joins
+        subject = subject_in_room(lambda: provider, self.room, folder, provider.unreachable)
+        self.reports = CollectedReports(subject)
+        self.rig = Rig(subject, self.backend(), self.reports)
+
+    def backend(self) -> BackendInRoom:
+        return backend_in_room(self.provider, self.room, self.folder, self.settings, JOIN if self.joins else None)
+
+    @property
+    def running(self) -> list[Machine]:
+        return [one for one in self.provider.there.values() if one.state is MachineState.RUNNING]
+
+    async def until(self, holds: Callable[[], bool], what: str) -> None:
+        await self.reports.until_true(holds, what)
+
+
+@asynccontextmanager
+async def scene(
+    folder: Path,
+    provider: MemoryProvider | None = None,
+    *,
+    idle: float = 3600.0,
+    reap_after: float = 3600.0,
+    joins: bool = True,
+) -> AsyncIterator[Scene]:
+    made = Scene(
+        folder,
+        provider or MemoryProvider([machine_type("small")]),
+        MachineSettings(poll=0.05, idle=idle, reap_after=reap_after),
+        joins=joins,
+    )
+    await made.rig.backend.start(made.reports.report)
+    try:
+        yield made
+    finally:
+        await made.rig.backend.close()
+
+
+@in_event_loop
+async def test_a_machine_is_launched_for_work_reused_while_warm_and_ended_when_idle(tmp_path: Path) -> None:
+    async with scene(tmp_path, idle=0.3) as at:
+        assert at.provider.launched == 0
+        first = await at.rig.start_new(run_s=0.0)
+        await at.rig.finished(first.key)
+        again = await at.rig.start_new(run_s=0.0)
+        await at.rig.finished(again.key)
+        assert at.provider.launched == 1
+        await at.until(lambda: not at.running, "the end of the idle machine")
+        assert "small-1" in [event.name for event in at.reports.of(NodeLeft)]
+        await at.until(lambda: at.reports.nodes[0].name == "small-1", "the same name is offered again")
+
+
+@in_event_loop
+async def test_the_script_of_a_machine_joins_as_its_node_with_a_token_of_its_own(tmp_path: Path) -> None:
+    async with scene(tmp_path) as at:
+        await at.rig.start_new()
+        script = at.provider.scripts[0]
+        assert "agent --join http://127.0.0.1:1 --name small-1 " in script
+        assert "DOVETAIL_TOKEN=join-small-1" in script
+
+
+@in_event_loop
+async def test_a_node_that_is_used_is_followed_by_another_and_says_that_it_runs(tmp_path: Path) -> None:
+    async with scene(tmp_path) as at:
+        await at.rig.start_new()
+        running = {node.name: node.offer.running for node in at.reports.nodes if node.offer}
+        assert running["small-1"] is True
+        assert running["small-2"] is False
+
+
+@in_event_loop
+async def test_a_limit_and_a_quota_are_kept(tmp_path: Path) -> None:
+    provider = MemoryProvider([machine_type("small", limit=1), machine_type("large", quota="cpu", quota_units=8.0)])
+    settings = MachineSettings(poll=0.05, quotas={"cpu": 7})
+    made = Scene(tmp_path, provider, settings)
+    await made.rig.backend.start(made.reports.report)
+    await made.rig.start_new()
+    assert [node.name for node in made.reports.nodes] == ["small-1"]
+    await made.rig.backend.close()
+
+
+@in_event_loop
+async def test_a_launch_whose_answer_is_lost_leaves_one_machine(tmp_path: Path) -> None:
+    async with scene(tmp_path, MemoryProvider([machine_type("small")], breaks=1)) as at:
+        await at.rig.start_new()
+        assert at.provider.launched == 1
+
+
+@in_event_loop
+async def test_what_the_provider_has_not_is_not_offered_for_a_while_and_the_work_goes_elsewhere(tmp_path: Path) -> None:
+    provider = MemoryProvider([machine_type("small"), machine_type("large")])
+    provider.refuses["small"] = LaunchRefused(RefusalKind.STOCK_OUT, "no small ones in this zone")
+    async with scene(tmp_path, provider) as at:
+        work = await at.rig.bind_new()
+        failed = await at.reports.until(BindFailed, work.key)
+        assert failed.reason == "stock-out: no small ones in this zone"
+        assert failed.cause is FailureCause.BACKEND
+        assert not at.reports.online("small-1")
+        assert at.reports.online("large-1")
+        with pytest.raises(Refusal):
+            await at.rig.backend.bind(work)
+
+
+@in_event_loop
+async def test_work_on_a_machine_that_is_taken_away_is_lost(tmp_path: Path) -> None:
+    async with scene(tmp_path) as at:
+        work = await at.rig.start_new()
+        machine = at.running[0]
+        at.provider.there[machine.id] = replace(machine, state=MachineState.ENDED, reason="spot interruption")
+        end = await at.rig.finished(work.key)
+        assert end.exit_code is None
+        assert "spot interruption" in end.reason
+
+
+@in_event_loop
+async def test_the_notice_of_an_interruption_drains_the_node(tmp_path: Path) -> None:
+    async with scene(tmp_path) as at:
+        await at.rig.start_new()
+        machine = at.running[0]
+        at.provider.there[machine.id] = replace(machine, ends_at=1.0, reason="spot interruption in two minutes")
+        await at.until(lambda: bool(at.reports.of(NodeDrained)), "the drain")
+        assert at.reports.of(NodeDrained)[0].reason == "spot interruption in two minutes"
+
+
+@in_event_loop
+async def test_after_a_crash_in_the_middle_of_a_launch_there_is_one_machine(tmp_path: Path) -> None:
+    provider = MemoryProvider([machine_type("small")], breaks=10**6)
+    async with scene(tmp_path, provider) as at:
+        work = await at.rig.bind_new(run_s=0.0)
+        await at.until(lambda: provider.launched == 1, "the launch")
+    provider.breaks = 0
+    async with scene(tmp_path, provider) as later:
+        await later.rig.backend.reconcile([work])
+        await later.reports.until(TaskStarted, work.key)
+        assert provider.launched == 1
+
+
+@in_event_loop
+async def test_a_machine_that_nobody_knows_of_is_reaped_and_one_of_others_is_not(tmp_path: Path) -> None:
+    async with scene(tmp_path, reap_after=0.2) as at:
+        await at.rig.start_new()
+        ours, owner = at.running[0], next(iter(at.provider.owners.values()))
+        for name, marks in (("m-lost", owner), ("m-others", "somebody")):
+            at.provider.there[name] = replace(ours, id=name, node="small-9", token="x")
+            at.provider.owners[name] = marks
+        backend = at.rig.backend
+        assert isinstance(backend, BackendInRoom)
+        assert [one.id for one in await backend.fleet.reap(dry_run=True)] == ["m-lost"]
+        await at.until(lambda: {one.id for one in at.running} == {ours.id, "m-others"}, "the reaper")
+
+
+@in_event_loop
+async def test_a_fixed_machine_keeps_its_node_is_powered_off_when_idle_and_on_again(tmp_path: Path) -> None:
+    provider = MemoryProvider([machine_type("rack1-u3", fixed=True)])
+    async with scene(tmp_path, provider, idle=0.3, joins=False) as at:
+        first = await at.rig.start_new(run_s=0.0)
+        await at.rig.finished(first.key)
+        await at.until(lambda: not at.running, "the power off")
+        assert not at.reports.of(NodeLeft)
+        again = await at.rig.start_new(run_s=0.0)
+        await at.reports.until(TaskFinished, again.key)
+        assert {node.name for node in at.reports.nodes} == {"rack1-u3"}
+        assert provider.launched == 2
+
+
+@in_event_loop
+async def test_many_tasks_at_once_find_more_and_more_machines_of_a_type(tmp_path: Path) -> None:
+    async with scene(tmp_path) as at:
+        for _ in range(5):
+            free = [node.name for node in at.reports.nodes if node.offer and not node.offer.running]
+            for name in free:
+                work = at.rig.new_work(run_s=3600.0)
+                await at.rig.backend.bind(replace(work, node=name))
+            await asyncio.sleep(0)
+        await at.until(lambda: len(at.running) >= 5, "five machines")
