@@ -17,6 +17,7 @@ MODULES = (
     "benchmarks.control.load",
     "benchmarks.control.heartbeats",
     "benchmarks.hostile",
+    "benchmarks.chaos",
     "benchmarks.queues",
     "benchmarks.preemption",
     "benchmarks.recovery",

@@ -162,7 +162,9 @@ class ControlPlane:
         access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work, self.ask)
         self.subsystems.start(access)
         self.started_at = time.time()
-        lasting = (self._loop.run(), self._watch(), self._retention.run(newest_record), self.task_use.run())
+        relisting = self._backends.relisting(self.settings.loop.relist)
+        watching = (self._watch(), relisting.run(), self.task_use.run())
+        lasting = (self._loop.run(), self._retention.run(newest_record), *watching)
         self._tasks = [asyncio.ensure_future(part) for part in (*lasting, _warm_up())]
         await self._apply([])  # the engine takes in what the backends announced before anyone asks
         log.info("started", nodes=len(self.questions.nodes), workloads=len(self.questions.workloads))

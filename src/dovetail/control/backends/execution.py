@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
-from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal
+from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal, Status
 from dovetail.control.backends.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit, Subject
 from dovetail.control.backends.health import CallHealth
 from dovetail.control.loop.inbox import InboxEvents
@@ -121,6 +121,15 @@ class Executor:
     def unsettled(self) -> list[Bind | Stop]:
         """Those commands, in order of arrival."""
         return list(self._open.values())
+
+    def is_settled(self, key: str) -> bool:
+        """Whether no command about this attempt is on its way."""
+        return ("bind", key) not in self._open and ("stop", key) not in self._open
+
+    async def status(self, key: str) -> Status:
+        """Asked of the system. Raises KeyError for an attempt that it does not know."""
+        async with asyncio.timeout(self._settings.call_timeout):
+            return await self.backend.status(key)
 
     async def settled_within(self, seconds: float) -> bool:
         """Whether all commands are settled within that time."""

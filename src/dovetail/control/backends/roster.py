@@ -19,6 +19,7 @@ from dovetail.control.backends.execution import Executor, outbox_name
 from dovetail.control.backends.health import CallHealth
 from dovetail.control.backends.member import Member
 from dovetail.control.backends.metrics import BackendMetrics
+from dovetail.control.backends.relisting import Relisting
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.loop.store_access import DefinitionCache
 from dovetail.control.settings import REGISTERED, Settings
@@ -182,6 +183,9 @@ class Backends:
 
     def _tell(self, events: list[Event]) -> None:
         self._put(InboxEvents(events))
+
+    def relisting(self, every_s: float) -> Relisting:
+        return Relisting(self.members, self._nodes, self._work, self._tell, every_s)
 
     # --- stopping ----------------------------------------------------------------------------------------------
 

@@ -154,6 +154,8 @@ class LoopSettings(Strict):
     """A call to a backend without an answer after this time is repeated with the same key."""
     slow_call: Annotated[Duration, Field(ge=0.1, le=3600)] = 15.0
     """An answer of a backend that takes longer counts as a failure for its circuit breaker."""
+    relist: Annotated[Duration, Field(ge=0.1, le=86_400)] = 60.0
+    """How often a backend is asked about an attempt of which it has reported nothing new."""
 
 
 class Retention(Strict):
