@@ -4,6 +4,7 @@ Guarantees: a database of a newer version or of another program is refused uncha
 caller's transaction, so a failed one changes nothing; the logging configuration is not touched.
 """
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+#: Alembic keeps what it upgrades in a module of its own: two threads would each get a half of the other's.
+_UPGRADING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +92,5 @@ def upgrade(connection: Connection, migrations: Migrations = STORE_MIGRATIONS) -
 
     config = _config(migrations)
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _UPGRADING:
+        command.upgrade(config, "head")

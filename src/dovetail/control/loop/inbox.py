@@ -5,6 +5,7 @@ import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.engine.admission.admission import Ended
@@ -54,22 +55,41 @@ class InboxEvents:
     announced: list[tuple[str, str]] = field(default_factory=list)
 
 
+Item = TypeVar("Item", PendingSubmission, InboxEvents)
+
+
 class Inbox:
+    """Submissions do not wait for the reports of ten thousand tasks: the two are taken in turns, each in its order.
+    Events keep their order among each other: a node must not leave before the task that ended there has."""
+
     def __init__(self) -> None:
-        self._items: deque[PendingSubmission | InboxEvents] = deque()
+        self._submissions: deque[PendingSubmission] = deque()
+        self._events: deque[InboxEvents] = deque()
         self._arrived = asyncio.Event()
 
     def put(self, item: PendingSubmission | InboxEvents) -> None:
-        self._items.append(item)
+        if isinstance(item, PendingSubmission):
+            self._submissions.append(item)
+        else:
+            self._events.append(item)
         self._arrived.set()
 
     def taken(self) -> Iterator[PendingSubmission | InboxEvents]:
-        """Those that are there now, in order; what is not asked for stays."""
-        for _ in range(len(self._items)):
-            item = self._items.popleft()
-            if not self._items:
-                self._arrived.clear()
-            yield item
+        """Those that are there now; what is not asked for stays."""
+        submissions, events = len(self._submissions), len(self._events)
+        while submissions or events:
+            if submissions:
+                submissions -= 1
+                yield self._take(self._submissions)
+            if events:
+                events -= 1
+                yield self._take(self._events)
+
+    def _take(self, lane: deque[Item]) -> Item:
+        item = lane.popleft()
+        if not len(self):
+            self._arrived.clear()
+        return item
 
     async def wait(self, timeout_s: float | None) -> None:
         # Not wait_for: before Python 3.12 that may swallow a cancellation that comes along with an arrival.
@@ -78,4 +98,4 @@ class Inbox:
                 await self._arrived.wait()
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._submissions) + len(self._events)
