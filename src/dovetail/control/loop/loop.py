@@ -32,7 +32,7 @@ from dovetail.store.contract import Store, StoreError
 
 SENT_AT_ONCE = 200  # commands, between two turns of others
 FEWEST, MOST_DECISIONS = 16, 20_000  # of a turn
-WRITE_SLICES = 4  # a step should be written within so many slices
+WRITE_SLICES = 1  # a step should be written within so many slices: who comes then waits for two of them
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 REMEMBER_EVERY_S = 60.0
@@ -75,6 +75,8 @@ class ControlLoop:
         self._ring = ring  # new history was written
         self._limit = 64  # it grows while decisions are fast
         self._wrote_s = 0.0  # the time that the last step took to write
+        self._handed_over = asyncio.Event()  # the last step is being written
+        self._intake_s = settings.slice  # how long a turn takes in what has arrived
         self._postponed = False  # the last turn had no time left to decide
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
@@ -86,6 +88,7 @@ class ControlLoop:
     async def run(self) -> None:
         """Until cancelled. While one step is written, the next is decided."""
         steps: asyncio.Queue[LoopStep] = asyncio.Queue(maxsize=1)
+        self._handed_over.set()
         async with asyncio.TaskGroup() as both:
             both.create_task(self._decide_steps(steps))
             both.create_task(self._write_steps(steps))
@@ -96,14 +99,18 @@ class ControlLoop:
                 await asyncio.sleep(0)  # let other tasks run between two turns
             else:
                 await self.inbox.wait(self._seconds_to_wake())
+            # One step is written, one waits, and no third is made: who comes now would have to wait for all of them.
+            await self._handed_over.wait()
             step = self._turn()
             if step.batch or step.promises:
+                self._handed_over.clear()
                 await steps.put(step)
 
     async def _write_steps(self, steps: asyncio.Queue[LoopStep]) -> None:
         """In order: a sender is answered only when everything before its request is durable too."""
         while True:
             step = await steps.get()
+            self._handed_over.set()
             if step.batch:
                 await self._write(step.batch)
                 await self._after_write(step)
@@ -121,7 +128,7 @@ class ControlLoop:
                 commands += self._accept(item, now, step)
             else:
                 commands += self._hear(item, now, step)
-            if time.perf_counter() - began > self._slice_s:
+            if time.perf_counter() - began > self._intake_s:
                 break  # the next turn takes the others
         late = time.perf_counter() - began > self._slice_s
         if late and not self._postponed:
@@ -253,6 +260,8 @@ class ControlLoop:
             log.info("the store can be written again")
             self.trouble = ""
         self._wrote_s = time.perf_counter() - began
+        fits = self._slice_s * WRITE_SLICES / max(self._wrote_s, 1e-6)
+        self._intake_s = min(max(self._intake_s * min(fits, 1.5), self._slice_s / 10), self._slice_s)
         self._metrics.slice_s.labels("write").observe(self._wrote_s)
 
     def _seconds_to_wake(self) -> float | None:
