@@ -10,8 +10,8 @@ from tests.contract.backends.conformance import PATIENCE_S, Rig, run_async, star
 from tests.contract.backends.slurm.rig import Way, shell, slurm_subject
 from tests.servers.slurm import SlurmServer
 
+from dovetail.backends.batch import watched
 from dovetail.backends.contract import Refusal
-from dovetail.backends.slurm import watched
 from dovetail.model.device import Gpus
 from dovetail.model.event import BindFailed, NodeCordoned, TaskFinished, TaskStarted
 from dovetail.model.node import Node
