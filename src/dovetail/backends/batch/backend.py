@@ -95,7 +95,7 @@ class BatchBackend(ABC, Generic[S]):
         memory = self._folder / "told.json"
         announcer = Announcer(self.system, self._look, report, memory, self._common.nodes_interval_s)
         bundler = Bundler(submit, self._common.array_within_s)
-        jobs = Jobs(self.system, self.submission_errors, driver, bundler, self._names, self._look)
+        jobs = Jobs(self.system, self.submission_errors, driver, bundler, self._names, self._recent_look)
         self._parts = _Parts(driver, jobs, watcher, announcer)
         for run, look in found:
             watcher.watch(run, look)
@@ -217,6 +217,10 @@ class BatchBackend(ABC, Generic[S]):
         """The current nodes."""
         self._known = await self._describe(self._started.watcher.held())
         return self._known
+
+    async def _recent_look(self) -> dict[str, Description]:
+        """Nodes for a job that was just submitted."""
+        return await self._look()
 
     def _is_lost(self, node: str) -> bool:
         """As of the last look."""

@@ -20,21 +20,24 @@ from dovetail.backends.batch.record import BatchJob
 
 S = TypeVar("S", bound=BatchSubmission)
 GANG_WITHIN_S = 2.0  # the members of a gang are bound one after the other, a limited number at a time
-Outcomes = dict[int, BatchJob | BaseException]  # what became of each element
+Member = int | str  # the index of an element, or the key of a gang's member
+Outcomes = dict[Member, BatchJob | BaseException]
 
 
-def all_together(elements: Collection[int]) -> list[list[int]]:
-    return [sorted(elements)]
+def all_together(members: Collection[Member]) -> list[list[Member]]:
+    return [list(members)]
 
 
-def in_ranges(elements: Collection[int]) -> list[list[int]]:
+def in_ranges(members: Collection[Member]) -> list[list[Member]]:
     """For systems whose arrays are ranges."""
-    found: list[list[int]] = []
-    for element in sorted(elements):
-        if found and element == found[-1][-1] + 1:
+    found: list[list[Member]] = []
+    last = -2
+    for element in sorted(map(int, members)):
+        if element == last + 1:
             found[-1].append(element)
         else:
             found.append([element])
+        last = element
     return found
 
 
@@ -44,20 +47,20 @@ class SharedJob(Generic[S]):
     many a gang has; None: it is an array, of any number."""
 
     identity: object
-    join: Callable[[Mapping[int, S]], S] = field(compare=False)
-    split: Callable[[Collection[int]], list[list[int]]] = field(default=all_together, compare=False)
+    join: Callable[[Mapping[Member, S]], S] = field(compare=False)
+    split: Callable[[Collection[Member]], list[list[Member]]] = field(default=all_together, compare=False)
     size: int | None = None
 
 
-def array_of(together: S, split: Callable[[Collection[int]], list[list[int]]] = all_together) -> SharedJob[S]:
+def array_of(together: S, split: Callable[[Collection[Member]], list[list[Member]]] = all_together) -> SharedJob[S]:
     """`together`: the job as an array element, the same for all that may share the array."""
-    return SharedJob(together, lambda members: replace(together, array=listed(members)), split)
+    return SharedJob(together, lambda members: replace(together, array=listed(map(int, members))), split)
 
 
 @dataclass(slots=True)
 class _Bundle(Generic[S]):
     shared: SharedJob[S]
-    alone: dict[int, S] = field(default_factory=dict)
+    alone: dict[Member, S] = field(default_factory=dict)
     complete: asyncio.Event = field(default_factory=asyncio.Event)
     sending: asyncio.Task[Outcomes] = field(init=False)
 
@@ -70,12 +73,12 @@ class Bundler(Generic[S]):
         self._open: list[_Bundle[S]] = []
         self._sending: set[asyncio.Task[Outcomes]] = set()
 
-    async def send(self, alone: S, shared: SharedJob[S] | None, element: int) -> BatchJob:
+    async def send(self, alone: S, shared: SharedJob[S] | None, member: Member) -> BatchJob:
         """`shared`: how it may become one job with others; None if there are no others. Raises Rejected, BatchFault."""
         if shared is None or (shared.size is None and not self._within_s):
             return BatchJob(await self._submit(alone))
         for bundle in self._open:
-            if bundle.shared == shared and element not in bundle.alone:
+            if bundle.shared == shared and member not in bundle.alone:
                 break
         else:
             bundle = _Bundle(shared)
@@ -83,13 +86,13 @@ class Bundler(Generic[S]):
             bundle.sending = asyncio.create_task(self._send_soon(bundle))
             self._sending.add(bundle.sending)
             bundle.sending.add_done_callback(self._sending.discard)
-        bundle.alone[element] = alone
+        bundle.alone[member] = alone
         if len(bundle.alone) == shared.size:
             bundle.complete.set()
         try:
-            outcome = (await asyncio.shield(bundle.sending))[element]
+            outcome = (await asyncio.shield(bundle.sending))[member]
         except asyncio.CancelledError:
-            bundle.alone.pop(element, None)  # a caller that is cancelled in time gets no job
+            bundle.alone.pop(member, None)  # a caller that is cancelled in time gets no job
             raise
         if isinstance(outcome, BaseException):
             raise outcome
@@ -111,13 +114,13 @@ class Bundler(Generic[S]):
         waiting = dict(bundle.alone)
         if shared.size is not None and len(waiting) != shared.size:
             return await self._send_each(waiting)
-        parts = [{element: waiting[element] for element in part} for part in shared.split(waiting)]
+        parts = [{member: waiting[member] for member in part} for part in shared.split(waiting)]
         sent: Outcomes = {}
         for outcomes in await asyncio.gather(*(self._send_part(shared, part) for part in parts)):
             sent |= outcomes
         return sent
 
-    async def _send_part(self, shared: SharedJob[S], part: dict[int, S]) -> Outcomes:
+    async def _send_part(self, shared: SharedJob[S], part: dict[Member, S]) -> Outcomes:
         if len(part) > 1:
             try:
                 job = await self._submit(shared.join(part))
@@ -126,12 +129,12 @@ class Bundler(Generic[S]):
             except Exception as error:
                 return dict.fromkeys(part, error)
             else:
-                return {element: BatchJob(job, element if shared.size is None else None) for element in part}
+                return {member: BatchJob(job, int(member) if shared.size is None else None) for member in part}
         return await self._send_each(part)
 
-    async def _send_each(self, alone: dict[int, S]) -> Outcomes:
+    async def _send_each(self, alone: dict[Member, S]) -> Outcomes:
         sent = await asyncio.gather(*map(self._submit, alone.values()), return_exceptions=True)
         return {
-            element: outcome if isinstance(outcome, BaseException) else BatchJob(outcome)
-            for element, outcome in zip(alone, sent, strict=True)
+            member: outcome if isinstance(outcome, BaseException) else BatchJob(outcome)
+            for member, outcome in zip(alone, sent, strict=True)
         }

@@ -47,7 +47,8 @@ class Jobs(Generic[S]):
         order = JobOrder(assignment.node, assignment.spec.resources.amounts(), gang=assignment.gang)
         await asyncio.to_thread(run.order, order)
         try:
-            job = await self.sending.send(alone, shared, run.task.replica)
+            is_gang = shared is not None and shared.size is not None
+            job = await self.sending.send(alone, shared, run.key if is_gang else run.task.replica)
         except Rejected as rejected:
             words, rules = str(rejected), self.submission_errors
             await _refuse(run, f"{self.system} does not take it: {rules.advised(words)}", rules.cause(words))
