@@ -13,7 +13,7 @@ from dovetail.backends.batch.driver import JobDriver
 from dovetail.backends.batch.run_folder import JobRunFolder
 from dovetail.backends.contract import Assignment
 from dovetail.backends.failure_rules import FailureRules
-from dovetail.backends.pbs.dialect import Dialect, PbsSubmission
+from dovetail.backends.pbs.dialect import Dialect, PbsNode, PbsSubmission
 from dovetail.backends.pbs.driver import PbsDriver
 from dovetail.backends.pbs.inventory import describe
 from dovetail.backends.pbs.reasons import SUBMISSION_ERRORS
@@ -22,6 +22,7 @@ from dovetail.backends.pbs.request import (
     gang_job,
     job_of,
     refuse_what_cannot_run,
+    refuse_what_is_too_large,
     refuse_what_takes_too_long,
 )
 from dovetail.backends.pbs.settings import PbsSettings
@@ -42,6 +43,7 @@ class PbsBackend(BatchBackend[PbsSubmission]):
         self._settings = settings
         self._driver: PbsDriver | None = None
         self._dialect: Dialect | None = None
+        self._nodes: dict[str, PbsNode] = {}  # by their names in PBS
         self._seen_at_s = float("-inf")
 
     def _open(self) -> tuple[JobDriver, Callable[[PbsSubmission], Awaitable[int]]]:
@@ -53,6 +55,7 @@ class PbsBackend(BatchBackend[PbsSubmission]):
         self._dialect = await self._driver.dialect()
         nodes, queues = await self._driver.nodes(), await self._driver.queues()
         found = await asyncio.to_thread(describe, self._settings, self.name, nodes, queues, held)
+        self._nodes = {node.name: node for node in nodes}
         self._seen_at_s = time.monotonic()
         return found
 
@@ -64,6 +67,7 @@ class PbsBackend(BatchBackend[PbsSubmission]):
         refuse_what_cannot_run(spec)
 
     def _submission(self, assignment: Assignment, there: Description, run: JobRunFolder) -> PbsSubmission:
+        refuse_what_is_too_large(assignment.spec, self._nodes[there.own_name])
         refuse_what_takes_too_long(assignment.spec, there)
         return job_of(assignment, there, self._settings, run.path, self._names.alone(run.key))
 

@@ -80,8 +80,8 @@ class PbsRecord(BatchRecord):
 
     def end(self, *, claimed: bool, result: Result | None, stop_reason: str | None, folder: str) -> End:
         said = self.in_words()
-        signalled = result is not None and result.exit_code > FIRST_SIGNAL_STATUS
-        if claimed and stop_reason is not None and (result is None or signalled or result.how is How.STOPPED):
+        if claimed and stop_reason is not None and (result is None or result.how is not How.TIMEOUT):
+            # PBS has no state for deleted jobs, and a shell whose child was signalled first may end with any status.
             return End(None, f"{said}: stopped: {stop_reason}")
         if result is not None and (self.exit_status is None or self.exit_status >= 0):
             return end_of_result(result, stop_reason, said)

@@ -10,7 +10,7 @@ from dovetail.backends.batch.description import Description
 from dovetail.backends.batch.script import ScriptWords, quoted, script_of
 from dovetail.backends.commands_only import refuse_all_but_commands
 from dovetail.backends.contract import Assignment, WorkloadRefusal
-from dovetail.backends.pbs.dialect import PbsSubmission
+from dovetail.backends.pbs.dialect import PbsNode, PbsSubmission
 from dovetail.backends.pbs.inventory import EXTENDED
 from dovetail.backends.pbs.select import Chunk, SelectError, read_place, select_of
 from dovetail.backends.pbs.settings import PbsSettings
@@ -43,6 +43,18 @@ def refuse_what_cannot_run(spec: Workload) -> None:
         read_place(spec.labels.get(PLACE, "free"))
     except SelectError as error:
         raise WorkloadRefusal(f"workload {spec.name!r} has the label {PLACE}, but {error}") from None
+
+
+def refuse_what_is_too_large(spec: Workload, there: PbsNode) -> None:
+    """PBS would accept it and never start it."""
+    asked = spec.resources
+    for what, wanted, has in (
+        ("CPUs", math.ceil(asked.cpu), there.cpus),
+        ("bytes of memory", asked.memory, there.memory_bytes),
+        ("GPUs", math.ceil(asked.gpu), there.gpus),
+    ):
+        if wanted > has:
+            raise WorkloadRefusal(f"workload {spec.name!r} asks for {wanted} {what}; {there.name} has {has} in PBS")
 
 
 def refuse_what_takes_too_long(spec: Workload, there: Description) -> None:

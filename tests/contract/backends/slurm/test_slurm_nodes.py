@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.contract.backends.batch_rig import shell
 from tests.contract.backends.conformance import PATIENCE_S, Rig, run_async, started
-from tests.contract.backends.slurm.rig import Way, shell, slurm_subject
+from tests.contract.backends.slurm.rig import Way, slurm_subject
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.batch import watched
