@@ -99,9 +99,7 @@ def _jobs_of(pbs: Complex, ids: list[str], *, history: bool, elements: bool) -> 
     status = 0
     for each in ids or sorted({f"{job.number}{'' if job.index is None else '[]'}" for job in pbs.jobs}):
         jobs = _named(pbs, each)
-        shown = [job for job in jobs if pbs.history and (history or not job.is_over)] if pbs.history else jobs
-        if not pbs.history:
-            shown = [job for job in jobs if not job.is_over]
+        shown = [job for job in jobs if history or not job.is_over]
         if not jobs or (not shown and not pbs.history):
             wrong.append(f"Unknown Job Id {each}.{pbs.server}") if ids else None
             status = UNKNOWN_STATUS if ids else status

@@ -1,8 +1,8 @@
 """The stand-in for an OpenPBS server, its scheduler and the daemons of its nodes: jobs are real processes here.
 
-What matters to a client is as OpenPBS has it: jobs wait for what they ask for, and say why; chunks are placed by `place`;
-a job that is deleted gets SIGTERM and, after a delay, SIGKILL; its exit status tells a signal (256 + n) and a time limit
-(-29); ended jobs stay in the history. A node that is cut off is down, and what runs there runs on.
+What matters to a client is as OpenPBS has it: jobs wait for what they ask for, and say why; chunks are placed by
+`place`; a job that is deleted gets SIGTERM and, after a delay, SIGKILL; its exit status tells a signal (256 + n) and a
+time limit (-29); ended jobs stay in the history. A node that is cut off is down, and what runs there runs on.
 
 One lock guards everything. Every job has a thread that waits for its script.
 """
@@ -118,11 +118,9 @@ class Complex:
         for asked in job.wanted.chunks:
             usable = [vnode for vnode in self.vnodes.values() if not vnode.lacks(asked)]
             if not usable:
-                short = next(iter(self.vnodes.values())).lacks(asked) if len(self.vnodes) == 1 else self._lacking(asked)
-                amount, most = asked.amounts.get(short, 0), self._most(short)
-                job.comment = (
-                    f"Can Never Run: Insufficient amount of resource: {short} (R: {amount} A: {most} T: {most})"
-                )
+                short = self._lacking(asked)
+                amounts = f"(R: {asked.amounts.get(short, 0)} A: {self._most(short)} T: {self._most(short)})"
+                job.comment = f"Can Never Run: Insufficient amount of resource: {short} {amounts}"
                 return self._undo(placed, job)
             found = next((vnode for vnode in usable if self._may(job, vnode, asked, placed)), None)
             if found is None:
@@ -208,7 +206,7 @@ class Complex:
             self._signal(job, signal.SIGKILL)
             status = FIRST_SIGNAL - code if code < 0 else code
             job.exit_status = OVER_WALLTIME if job.over_walltime else status
-            job.state, job.comment = "X" if job.index is not None else "F", job.comment
+            job.state = "X" if job.index is not None else "F"
             self._undo(job.placed, job)
             for vnode in job.placed:
                 vnode.jobs.remove(job)

@@ -1,8 +1,8 @@
 """A stand-in for OpenPBS, which no package of Debian has: commands with its options, formats and words, and real jobs.
 
-Nodes v1 to v4, four CPUs and 4 GiB each; v1 and v2 have the switch s1, v3 and v4 the switch s2, two GPUs and one `fpga`.
-Queue `workq` is the default, `short` gives one hour. The commands lie in `bin`. It is a test double: that the formats
-are those of OpenPBS rests on its documentation, not on a server.
+Nodes v1 to v4, four CPUs and 4 GiB each; v1 and v2 have the switch s1, v3 and v4 the switch s2, two GPUs and one
+`fpga`. Queue `workq` is the default, `short` gives one hour. The commands lie in `bin`. It is a test double: that the
+formats are those of OpenPBS rests on its documentation, not on a server.
 """
 
 import os
@@ -45,7 +45,13 @@ class OpenPbsStandIn:
         for name in COMMANDS:
             (self.bin / name).write_text(PROGRAM.format(python=sys.executable, address=str(folder / "pbs.sock")))
             (self.bin / name).chmod(0o755)
-        command = [sys.executable, "-m", "tests.servers.openpbs.daemon", folder, *([] if history else ["--no-history"])]
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "tests.servers.openpbs.daemon",
+            folder,
+            *([] if history else ["--no-history"]),
+        ]
         self.daemon = Daemon("openpbs", command, folder, {"PYTHONPATH": str(ROOT)})
 
     def start(self) -> None:
