@@ -58,10 +58,13 @@ def qsub(pbs: Complex, call: Call) -> str:
     with pbs.lock:
         pbs.last += 1
         output = said.get("-o", str(pbs.folder / "spool" / f"{name}.o{pbs.last}"))
-        state = "H" if "-h" in said else "Q"
+        waits = re.fullmatch(r"depend=afterok:(\d+).*", said.get("-W", ""))
+        state = "H" if "-h" in said or waits else "Q"
         made = [
             Job(pbs.last, index, name, wanted, script, queue, variables, output, attributes, state) for index in indices
         ]
+        for job in made:
+            job.after = int(waits[1]) if waits else None
         pbs.submit(made)
         return f"{pbs.last}{'[]' if '-J' in said else ''}.{pbs.server}\n"
 
@@ -139,7 +142,7 @@ def _job(pbs: Complex, job: Job) -> dict[str, Any]:
         "job_state": job.state,
         "queue": job.queue,
         "server": pbs.server,
-        "Hold_Types": "u" if job.state == "H" else "n",
+        "Hold_Types": "n" if job.state != "H" else "s" if job.after else "u",
         "Output_Path": f"{pbs.server}:{job.output}",
         "Priority": 0,
         "Rerunable": "True" if job.attributes["rerunable"] == "y" else "False",
@@ -153,6 +156,8 @@ def _job(pbs: Complex, job: Job) -> dict[str, Any]:
         said["exec_vnode"] = pbs.exec_vnode(job)
     if job.exit_status is not None:
         said["Exit_status"] = job.exit_status
+    if job.after is not None:
+        said["depend"] = f"afterok:{job.after}.{pbs.server}@{pbs.server}"
     if job.index is not None:
         said |= {"array_id": f"{job.number}[].{pbs.server}", "array_index": job.index}
     for name in ("Account_Name", "project"):
@@ -229,11 +234,18 @@ def pbsdsh(pbs: Complex, call: Call) -> int:
 
 
 def standin(pbs: Complex, call: Call) -> str:
-    """What OpenPBS does not have: cut a node off, and let it back."""
-    verb, name = call.words
+    """What OpenPBS does not have: cut a node off, let it back, let the next job of a node fail before it starts; end
+    the hold of a job."""
+    verb, name, *more = call.words
     with pbs.lock:
-        pbs.vnodes[name].down = verb == "cut"
-        pbs.vnodes[name].comment = "node down: communication closed" if verb == "cut" else ""
+        if verb == "spoil":
+            pbs.vnodes[name].spoiled = int(more[0])
+        elif verb == "release":
+            for job in _named(pbs, name):
+                job.state = "Q"
+        else:
+            pbs.vnodes[name].down = verb == "cut"
+            pbs.vnodes[name].comment = "node down: communication closed" if verb == "cut" else ""
     pbs.schedule()
     return ""
 

@@ -26,7 +26,8 @@ LOOK_S = 0.05
 
 @dataclass
 class Vnode:
-    """`total`: amounts. `words`: resources that are words. `exclusive`: the job that has all of it."""
+    """`total`: amounts. `words`: resources that are words. `exclusive`: the job that has all of it. `spoiled`: the
+    exit status of the next job, which it cannot start."""
 
     name: str
     total: dict[str, int]
@@ -35,6 +36,7 @@ class Vnode:
     down: bool = False
     offline: bool = False
     comment: str = ""
+    spoiled: int | None = None
     used: dict[str, int] = field(default_factory=dict)
     exclusive: "Job | None" = None
     jobs: "list[Job]" = field(default_factory=list)
@@ -77,6 +79,7 @@ class Job:
     over_walltime: bool = False
     began_s: float = 0.0
     process: subprocess.Popen[bytes] | None = None
+    after: int | None = None
 
     def id(self, server: str) -> str:
         return f"{self.number}{'' if self.index is None else f'[{self.index}]'}.{server}"
@@ -110,8 +113,18 @@ class Complex:
     def schedule(self) -> None:
         with self.lock:
             for job in self.jobs:
+                if job.state == "H" and job.after is not None:
+                    self._release(job)
                 if job.state == "Q":
                     self._try(job)
+
+    def _release(self, job: Job) -> None:
+        """`afterok`: it runs when the other has ended well, and goes when that has not."""
+        other = next((one for one in self.jobs if one.number == job.after), None)
+        if other is None or (other.is_over and other.exit_status):
+            job.state, job.comment = "F", f"Job deleted as result of dependency on job {job.after}.{self.server}"
+        elif other.is_over:
+            job.state, job.after = "Q", None
 
     def _try(self, job: Job) -> None:
         placed: list[Vnode] = []
@@ -132,6 +145,10 @@ class Complex:
             for name, amount in asked.amounts.items():
                 found.used[name] = found.used.get(name, 0) + amount
         job.placed = placed
+        spoiled = next((vnode for vnode in placed if vnode.spoiled is not None), None)
+        if spoiled is not None:
+            job.state, job.exit_status, spoiled.spoiled = "F", spoiled.spoiled, None
+            return self._undo(placed, job)
         for vnode in placed:
             vnode.exclusive = job if job.wanted.placing.exclusive else vnode.exclusive
             vnode.jobs.append(job)

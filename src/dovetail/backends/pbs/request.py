@@ -90,23 +90,31 @@ def element_of(
 def gang_job(
     members: Mapping[int | str, PbsSubmission], folder: Path, settings: PbsSettings, gang: str, name: str
 ) -> PbsSubmission:
-    """One job with a chunk for each member, by its key. Each member's script runs in its own chunk, and they still wait
-    for each other: a node may fail to start its own."""
-    first = next(iter(members.values()))
-    limits = [member.walltime_s for member in members.values()]
+    """One job with a chunk for each member, by its key; equal ones stand together. Each member's script runs in its own
+    chunk, and they still wait for each other: a node may fail to start its own."""
+    chunks = list(dict.fromkeys(str(member.select) for member in members.values()))
+    keys = sorted(members, key=lambda key: (chunks.index(str(members[key].select)), _numbers(str(key))))
+    ordered = {str(key): members[key] for key in keys}
+    scripts = {key: str(folder / key / MEMBER_SCRIPT) for key in ordered}
+    first = next(iter(ordered.values()))
+    limits = [member.walltime_s for member in ordered.values()]
     starts = [
-        f"{quoted(settings.launcher)} -n {place} /bin/bash {quoted(str(folder / str(key) / MEMBER_SCRIPT))} &"
-        for place, key in enumerate(members)
+        f"{quoted(settings.launcher)} -n {place} /bin/bash {quoted(script)} &"
+        for place, script in enumerate(scripts.values())
     ]
     return replace(
         first,
         name=name,
         script=_GANG.format(gang=shlex.quote(gang), starts="\n".join(starts)),
-        select=select_of(chunk for member in members.values() for chunk in member.select.chunks),
+        select=select_of(chunk for member in ordered.values() for chunk in member.select.chunks),
         walltime_s=None if None in limits else max(limit for limit in limits if limit is not None),
-        keys=tuple(map(str, members)),
-        members=tuple((str(folder / str(key) / MEMBER_SCRIPT), member.script) for key, member in members.items()),
+        keys=tuple(ordered),
+        members=tuple((scripts[key], member.script) for key, member in ordered.items()),
     )
+
+
+def _numbers(key: str) -> list[int]:
+    return [int(part) for part in key.split(".")]
 
 
 def _words(there: Description) -> ScriptWords:
