@@ -111,7 +111,7 @@ class PbsDriver:
         command = [program if folder is None else str(Path(folder) / program), *arguments]
         own = {"LC_ALL": "C.UTF-8"}
         if self._settings.conf is not None:
-            own["PBS_CONF_FILE"] = self._settings.conf
+            own |= {"PBS_CONF_FILE": self._settings.conf, "SLURM_CONF": self._settings.conf}
         if self._settings.server is not None:
             own |= {"PBS_SERVER": self._settings.server, "PBS_DEFAULT": self._settings.server}
         if self._ssh is not None:

@@ -25,7 +25,7 @@ class PbsSettings(BatchSettings):
     commands: ServerFile | None = None
     """The folder of the commands, such as `/opt/pbs/bin`; by default the PATH."""
     conf: ServerFile | None = None
-    """pbs.conf for the commands; by default where they look for it."""
+    """pbs.conf for the commands, or slurm.conf for Slurm's; by default where they look for it."""
     server: Word | None = None
     """The PBS server; by default that of pbs.conf."""
     url: Annotated[str, Field(pattern=r"^ssh://[^\s]+$", max_length=3000)] | None = None
