@@ -19,6 +19,7 @@ slurmctld                               slurm-wlm
 slurmd                                  slurm-wlm
 slurmrestd                              slurmrestd
 /usr/lib/*/slurm-wlm/auth_jwt.so        slurm-wlm-jwt-plugin
+qsub                                    slurm-wlm-torque
 slurmdbd                                slurmdbd
 mariadbd                                mariadb-server-core
 my_print_defaults                       mariadb-client-core

@@ -32,6 +32,7 @@ from dovetail.backends.contract import Backend
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.local.settings import LocalSettings
+from dovetail.backends.pbs.settings import PbsSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
@@ -72,6 +73,7 @@ KINDS: dict[str, BackendKind] = {
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
     ),
     "local": _built_in(LocalSettings, "local.backend:LocalBackend"),
+    "pbs": _built_in(PbsSettings, "pbs.backend:PbsBackend", "pbs.check:check_commands"),
     "simulated": _built_in(SimulatedSettings, "simulated.backend:SimulatedBackend"),
     "slurm": _built_in(SlurmSettings, "slurm.backend:SlurmBackend", "slurm.check:check_commands"),
 }

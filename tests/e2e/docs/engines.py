@@ -19,6 +19,7 @@ from dovetail.client import Client
 if TYPE_CHECKING:
     from tests.servers.docker import DockerServer
     from tests.servers.kubernetes.server import KubeServer
+    from tests.servers.openpbs.server import OpenPbsStandIn
     from tests.servers.slurm import SlurmServer
 
 ROOT = Path(__file__).parents[3]
@@ -93,10 +94,25 @@ def _network(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
     yield Engine(server_hooks={"agents": join})
 
 
+@contextmanager
+def _pbs(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
+    """The stand-in for OpenPBS, and Slurm's commands in the dialect of Torque."""
+    skip_without("qsub", "qstat", "qdel", "pbsnodes")
+    server: OpenPbsStandIn = request.getfixturevalue("openpbs")
+    slurm: SlurmServer = request.getfixturevalue("slurm_server")
+    shared = folder / "shared"
+    shared.mkdir()
+    launcher = f"\n    launcher: {server.bin}/pbsdsh"
+    replaced = {"commands: /opt/pbs/bin": f"commands: {server.bin}{launcher}", "/opt/pbs/bin": str(server.bin)}
+    replaced |= {"/shared/dovetail": str(shared), "/etc/slurm/slurm.conf": str(slurm.settings)}
+    yield Engine(replaced)
+
+
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.
 ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
     "docker": _docker,
     "slurm": _slurm,
     "kubernetes": _kubernetes,
     "network": _network,
+    "pbs": _pbs,
 }

@@ -22,7 +22,7 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"kind": "kubernetes", "kubeconfig": "/etc/shadow"}, ["kubeconfig"]),
     ({"kind": "kubernetes", "allow_paths": ["/etc"]}, ["allow_paths"]),
     ({"kind": "slurm", "url": "http://evil:1", "user": "a", "token_file": "/etc/shadow"}, ["token_file"]),
-    ({"kind": "slurm", "conf": "/tmp/evil.conf", "folder": "/etc/cron.d"}, ["conf", "folder"]),
+    ({"kind": "slurm", "conf": "/tmp/evil.conf", "folder": "/etc/cron.d"}, ["folder", "conf"]),
     ({"kind": "local", "folder": "/etc", "run_as": "server", "isolation": "none", "groups": ["disk"]},
      ["folder", "isolation", "run_as", "groups"]),
 ]  # fmt: skip

@@ -5,17 +5,13 @@ from pathlib import Path
 
 import yaml
 
+from dovetail.backends.batch.ends import UNKNOWN_EXIT, UNUSABLE_EXIT
+from dovetail.backends.batch.record import JobProgress
 from dovetail.backends.registry import BackendEntry
 from dovetail.backends.slurm.reasons import PENDING_REASONS
 from dovetail.backends.slurm.request import ACCOUNT, DEPENDENCY, PARTITION, QOS
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import (
-    NEVER_SATISFIED,
-    PROGRESS_OF_STATE,
-    UNKNOWN_EXIT,
-    UNUSABLE_EXIT,
-    JobProgress,
-)
+from dovetail.backends.slurm.states import NEVER_SATISFIED, PROGRESS_OF_STATE
 from dovetail.control.settings import LoopSettings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "slurm.md").read_text()

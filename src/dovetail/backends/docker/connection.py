@@ -21,7 +21,6 @@ KEPT_CONNECTIONS = 20
 KEPT_FOR_S = 30.0
 BLOCK_BYTES = 64 * 1024
 MAX_ERROR_CHARACTERS = 500
-CONNECT_S = 10
 
 
 class DockerUnreachable(Exception):
@@ -101,20 +100,7 @@ def _tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def ssh_command(settings: HostSettings) -> list[str]:
-    """Never asks for a password: no user is there to type it."""
-    parts, ssh = urlsplit(settings.url), settings.ssh
-    command = [ssh.program, "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
-    if ssh.identity is not None:
-        command += ["-i", ssh.identity, "-o", "IdentitiesOnly=yes"]
-    if ssh.known_hosts is not None:
-        command += ["-o", f"UserKnownHostsFile={ssh.known_hosts}", "-o", "StrictHostKeyChecking=yes"]
-    command += ssh.options
-    if parts.port is not None:
-        command += ["-p", str(parts.port)]
-    if parts.username is not None:
-        command += ["-l", parts.username]
-    assert parts.hostname is not None
-    return [*command, "--", parts.hostname, *ssh.command]
+    return [*settings.ssh.command_to(settings.url), *settings.ssh.command]
 
 
 class SshRelay:

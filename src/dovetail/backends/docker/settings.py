@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
+from dovetail.backends.ssh_command import SshSettings
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.text.strict import AtField, Host, NodeName, Strict, check_host, shown
@@ -48,17 +49,9 @@ class Tls(Strict):
         return self
 
 
-class Ssh(Strict):
+class Ssh(SshSettings):
     """How `ssh` is called. Its user's configuration applies to what is not set here."""
 
-    identity: ServerFile | None = None
-    """The private key; by default what ssh is configured to use."""
-    known_hosts: ServerFile | None = None
-    """The known hosts; by default ssh's own."""
-    program: ServerFile = "ssh"
-    """The program that connects."""
-    options: Annotated[list[Text], Field(max_length=100), SETTINGS_FILE_ONLY] = []
-    """More options of ssh."""
     command: Annotated[list[Text], Field(min_length=1, max_length=100), SETTINGS_FILE_ONLY] = [
         *("docker", "system", "dial-stdio")
     ]

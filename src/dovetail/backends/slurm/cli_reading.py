@@ -6,7 +6,8 @@ field of its line.
 
 import re
 
-from dovetail.backends.slurm.driver import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.job_record import JobRecord
 
 _WORD = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9/:]*)=(\S*)")
 _NODE_REASON = re.compile(r"\sReason=(.*?)(?:\s\[[^\]]*\])?\s*$")

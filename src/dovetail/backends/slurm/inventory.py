@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dovetail.backends.batch.description import Description, node_name
 from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.gres import Counted, counted, extended_of, gpus_of
 from dovetail.backends.slurm.reasons import returns_by_itself
@@ -24,7 +25,6 @@ from dovetail.model.node import Node
 from dovetail.model.resources import CPU, GPU, MEMORY, SLOTS, Amounts, Capacity
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.hostlist import expanded
-from dovetail.model.text.strict import MAX_NODE_NAME, check_node_name
 from dovetail.model.workloads.workload import WorkloadKind
 
 _MIB = 2**20
@@ -34,27 +34,6 @@ _CLOSED = frozenset({"DRAIN", "FAIL", "MAINTENANCE", "MAINT", "REBOOT", "REBOOT_
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _TOPOLOGY_WORD = re.compile(r"\b(SwitchName|Switches|Nodes|LinkSpeed|BlockName)=(\S+)")
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """One node. `slurm`: the name of the node or partition in Slurm. `silent`: why its state is unknown. `closed`: why
-    it takes no new work. `returns`: neither lasts, such as a reboot. `partition`: where its jobs are submitted.
-    `max_minutes`: the time limit there."""
-
-    node: Node
-    slurm: str
-    silent: str = ""
-    closed: str = ""
-    partition: str | None = None
-    max_minutes: int | None = None
-    used: Amounts | None = None
-    returns: bool = False
-
-    @property
-    def is_lost(self) -> bool:
-        """It takes no jobs, and somebody has to change that."""
-        return bool(self.silent or self.closed) and not self.returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +90,7 @@ class Survey:
             said.name,
             silent=_silent(said),
             closed=closed,
-            partition=chosen.name,
+            queue=chosen.name,
             max_minutes=chosen.max_minutes,
             used=used,
             returns=returns_by_itself(said),
@@ -125,10 +104,10 @@ class Survey:
         if not closed and not usable:
             closed = f"none of the {len(members)} nodes of partition {said.name} is usable"
         node = self._node(said.name, usable, labels)
-        return Description(node, said.name, closed=closed, partition=said.name, max_minutes=said.max_minutes)
+        return Description(node, said.name, closed=closed, queue=said.name, max_minutes=said.max_minutes)
 
     def _node(self, slurm: str, records: Sequence[SlurmNode], labels: dict[str, str]) -> Node:
-        name = node_name(self.settings, slurm)
+        name = node_name(self.settings.node_prefix, slurm)
         ours = self.ours.get(name, {})
         cpus, memory_mib = sum(one.cpus for one in records), sum(one.memory_mib for one in records)
         idle_cpus = sum(max(0, one.cpus - one.allocated_cpus) for one in records)
@@ -159,15 +138,6 @@ class Survey:
             mine = self.settings.reservation in here
             return "" if mine else f"not in the reservation {self.settings.reservation} that jobs go into"
         return f"reserved in Slurm: {here[0]}" if here else ""
-
-
-def node_name(settings: SlurmSettings, slurm: str) -> str:
-    """Slurm's name, changed where it is not a valid node name."""
-    name = f"{settings.node_prefix}{slurm}"[:MAX_NODE_NAME]
-    try:
-        return check_node_name(name)
-    except ValueError:
-        return check_node_name("-".join(re.findall(r"[A-Za-z0-9]+", name)) or "unnamed")
 
 
 def _offered(there: Counted, idle: Counted, ours: int) -> Counted:

@@ -2,15 +2,13 @@
 
 What passes by itself is waited out and counts against nobody: a controller that restarts, nodes that have not
 registered yet, a full cluster. What the job itself asks for wrongly counts against its workload. The tables below say
-which words mean what: answers to any call, errors of a submission, ends, reasons of a pending job, states of its node.
+which words mean what: answers to any call, errors of a submission, reasons of a pending job, states of its node.
 """
 
-from dataclasses import replace
-from enum import StrEnum
-
+from dovetail.backends.batch.record import BatchRecord, JobProgress, StartOutlook
 from dovetail.backends.failure_rules import FailureRule, FailureRules
-from dovetail.backends.slurm.driver import JobRecord, SlurmNode
-from dovetail.backends.slurm.states import End, JobProgress, progress_of
+from dovetail.backends.slurm.driver import SlurmNode
+from dovetail.backends.slurm.states import progress_of
 from dovetail.model.failure_cause import FailureCause
 
 #: Answers that say nothing about the job: Slurm could not be reached, or is too busy. The call is repeated.
@@ -38,33 +36,6 @@ SUBMISSION_ERRORS = FailureRules(
         FailureRule("", FailureCause.WORKLOAD),
     ]
 )
-
-#: Ends of a job that failed, in our words (`states`).
-JOB_ENDS = FailureRules(
-    [
-        FailureRule("exited with status 127$", FailureCause.WORKLOAD, "correct run.command if it was not found"),
-        FailureRule("exited with status 126$", FailureCause.WORKLOAD, "correct run.workdir or run.command"),
-        FailureRule("used more memory than it asked for", FailureCause.WORKLOAD, "raise resources.memory, or use less"),
-        FailureRule("longer than its time limit", FailureCause.WORKLOAD),
-        FailureRule("that folder has to be on a file system", FailureCause.NODE),
-    ]
-)
-
-
-class StartOutlook(StrEnum):
-    """What can be expected of a pending job."""
-
-    WAIT = "wait"  # it passes: Slurm starts the job by itself, and it may wait for `start_within_s`
-    ELSEWHERE = "elsewhere"  # its node or partition takes no jobs: the task is placed on another
-    NEVER = "never"  # what it asks for is wrong, wherever it is placed
-
-
-#: Whose fault it is that a job was not started. A node that Slurm has drained is known to be: nobody is to blame.
-CAUSES = {
-    StartOutlook.WAIT: FailureCause.BACKEND,
-    StartOutlook.ELSEWHERE: FailureCause.BACKEND,
-    StartOutlook.NEVER: FailureCause.WORKLOAD,
-}
 
 #: Reasons of a pending job, by their first words. Any other passes: Resources, Priority, Licenses, BeginTime …
 PENDING_REASONS = {
@@ -96,13 +67,6 @@ LOST = frozenset({"DOWN", "ERROR", "FUTURE", "DRAIN", "FAIL", "MAINT", "MAINTENA
 REBOOTING = frozenset({"REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED"})
 
 
-def blamed(end: End) -> End:
-    """The end with its cause, and what to do about it."""
-    if end.cause is not FailureCause.UNKNOWN or not end.exit_code:
-        return end
-    return replace(end, reason=JOB_ENDS.advised(end.reason), cause=JOB_ENDS.cause(end.reason))
-
-
 def is_transient(words: str) -> bool:
     """Whether a repeated call may succeed."""
     return any(sign in words for sign in TRANSIENT_ANSWERS)
@@ -113,7 +77,7 @@ def returns_by_itself(node: SlurmNode) -> bool:
     return bool(signs & REBOOTING) or bool(signs & RETURNING and not signs & LOST)
 
 
-def outlook_of(job: JobRecord, *, node_is_lost: bool) -> StartOutlook:
+def outlook_of(job: BatchRecord, *, node_is_lost: bool) -> StartOutlook:
     """`node_is_lost`: its node takes no jobs, and does not return by itself."""
     if progress_of(job) is not JobProgress.WAITING:
         return StartOutlook.WAIT

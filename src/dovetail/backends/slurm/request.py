@@ -5,14 +5,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from dovetail.backends.batch.description import Description
+from dovetail.backends.batch.naming import REPLICA, shared_key
+from dovetail.backends.batch.script import ScriptWords, script_of
 from dovetail.backends.commands_only import refuse_all_but_commands
 from dovetail.backends.contract import Assignment, Refusal, WorkloadRefusal
 from dovetail.backends.run_folder import OUTPUT
 from dovetail.backends.slurm.driver import JobSubmission, SlurmReservation
 from dovetail.backends.slurm.gres import asked_for
-from dovetail.backends.slurm.inventory import Description, coming_reservation
-from dovetail.backends.slurm.naming import REPLICA, shared_key
-from dovetail.backends.slurm.script import script_of
+from dovetail.backends.slurm.inventory import coming_reservation
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import devices_of
 from dovetail.model.workloads.workload import Workload
@@ -20,6 +21,13 @@ from dovetail.model.workloads.workload import Workload
 ACCOUNT, QOS, PARTITION, DEPENDENCY = "slurm/account", "slurm/qos", "slurm/partition", "slurm/dependency"
 """Labels of a workload. The last names jobs that were not submitted by Dovetail."""
 _MIB = 2**20
+WORDS = ScriptWords(
+    system="Slurm",
+    job="${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}",
+    restarts="${SLURM_RESTART_COUNT:-0}",
+    node="$SLURMD_NODENAME",
+    element="$SLURM_ARRAY_TASK_ID",
+)
 
 
 def refuse_what_cannot_run(spec: Workload) -> None:
@@ -36,11 +44,11 @@ def refuse_what_takes_too_long(
     """Slurm would accept it and leave it pending, for a longer limit or until a reservation is over."""
     minutes = minutes_of(spec)
     if minutes is not None and there.max_minutes is not None and minutes > there.max_minutes:
-        words = f"asks for {minutes} minutes; partition {there.partition} gives at most {there.max_minutes}"
+        words = f"asks for {minutes} minutes; partition {there.queue} gives at most {there.max_minutes}"
         raise WorkloadRefusal(f"workload {spec.name!r} {words}")
     if settings.place == "slurm":
         return
-    coming = coming_reservation(there.slurm, reservations, settings, now, minutes)
+    coming = coming_reservation(there.own_name, reservations, settings, now, minutes)
     if coming is not None:
         how_long = "it has no time limit" if minutes is None else f"it may run for {minutes} minutes"
         words = f"is reserved in Slurm ({coming.name}) in {(coming.start_s - now) / 60:.0f} minutes, and {how_long}"
@@ -51,14 +59,14 @@ def job_of(assignment: Assignment, there: Description, settings: SlurmSettings, 
     spec, here = assignment.spec, settings.place == "node"
     return JobSubmission(
         name=name,
-        script=script_of(assignment, settings, run),
+        script=script_of(assignment, settings, run, WORDS),
         comment=f"dovetail {spec.namespace}/{spec.name} {assignment.key}",
         output=str(run / OUTPUT).replace("%", "%%"),  # Slurm replaces %j and others there
         workdir=str(run),
         cpus=max(1, math.ceil(spec.resources.cpu)),  # whole CPUs
         memory_mib=math.ceil((spec.resources.memory or settings.least_memory) / _MIB),
-        node=there.slurm if here else None,
-        partition=spec.labels.get(PARTITION, there.partition) if here else there.partition,
+        node=there.own_name if here else None,
+        partition=spec.labels.get(PARTITION, there.queue) if here else there.queue,
         gres=_gres(assignment, there),
         time_limit_minutes=_limit_minutes(assignment, there, settings),
         account=spec.labels.get(ACCOUNT, settings.account),
@@ -78,7 +86,7 @@ def element_of(
     return replace(
         alone,
         name=name,
-        script=script_of(assignment, settings, run, in_array=True),
+        script=script_of(assignment, settings, run, WORDS, in_array=True),
         comment=f"dovetail {spec.namespace}/{spec.name} {shared_key(assignment.key, REPLICA)}",
         output=f"{folder}/{shared_key(assignment.key, '%a')}/{OUTPUT}",
         workdir=str(run.parent),

@@ -7,7 +7,8 @@ forms are accepted.
 from collections.abc import Mapping
 from typing import Any
 
-from dovetail.backends.slurm.driver import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.job_record import JobRecord
 
 Json = Mapping[str, Any]
 

@@ -4,17 +4,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
-from dovetail.backends.pricing import Priced
+from dovetail.backends.batch.settings import BatchSettings, Word
 from dovetail.backends.settings_file_only import ServerFile
-from dovetail.model.text.quantity import Bytes, Count, Duration
+from dovetail.model.text.quantity import Bytes, Duration
 from dovetail.model.text.strict import AtField
-from dovetail.model.workloads.selection import Labels
 
 Text = Annotated[str, Field(min_length=1, max_length=3000)]
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@+-]*$", max_length=200)]
 
 
-class SlurmSettings(Priced):
+class SlurmSettings(BatchSettings):
     url: Annotated[str, Field(pattern=r"^(unix:/.+|https?://.+)$", max_length=3000)] | None = None
     """slurmrestd: `unix:/run/slurmrestd.sock` or `https://head:6820`. Left out: Slurm's commands are used."""
     api_version: Annotated[str, Field(pattern=r"^v0\.0\.\d\d$")] = "v0.0.38"
@@ -27,44 +25,28 @@ class SlurmSettings(Priced):
     """A file with the output of `scontrol token`, instead of `token`. It is read again when it changes."""
     conf: ServerFile | None = None
     """slurm.conf for Slurm's commands; by default where they look for it."""
-    folder: ServerFile | None = None
-    """The folder for run folders, which nodes must see under the same path; by default the backend's own folder."""
     place: Literal["node", "slurm"] = "node"
     """`node`: every Slurm node is a node. `slurm`: every partition is a node, and Slurm chooses the node in it."""
     partitions: Annotated[list[Word], Field(max_length=1000)] = []
     """Only these, in order of preference; all if empty."""
-    node_prefix: Annotated[str, Field(pattern=r"^([A-Za-z][A-Za-z0-9.-]*)?$", max_length=50)] = ""
-    """A prefix for node names, if two clusters have nodes of the same name."""
-    labels: Labels = {}
-    """Added to every node."""
     account: Word | None = None
     """The account of jobs, unless the workload has the label `slurm/account`."""
     qos: Word | None = None
     """The QOS of jobs, unless the workload has the label `slurm/qos`."""
     reservation: Word | None = None
     """Jobs run in this Slurm reservation. Nodes in other active reservations are not used."""
-    env: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin"
-    }
-    """The variables of every job; those of the workload override them."""
     least_memory: Annotated[Bytes, Field(ge=2**20)] = 100 * 2**20
     """For tasks without a memory request: Slurm would give them all memory of the node."""
-    array_within_s: Annotated[Duration, Field(le=10)] = 0.1
-    """Replicas of one workload that are bound to the same place within this time become one array; 0: no arrays."""
-    jobs_interval_s: Annotated[Duration, Field(ge=0.05)] = 2.0
-    """How often jobs are polled."""
-    nodes_interval_s: Annotated[Duration, Field(ge=0.05)] = 10.0
-    """How often nodes are polled."""
     start_within_s: Annotated[Duration, Field(gt=0)] | None = 600.0
     """A job that is pending longer on the chosen node is cancelled and placed elsewhere. Not with `place: slurm`."""
     notice_s: Annotated[Duration, Field(ge=0.1)] = 10.0
     """How often a running job checks whether to stop, in case Slurm cannot signal it because slurmd is gone."""
     grace_s: Duration = 10.0
     """From SIGTERM to SIGKILL if the job's script ends the command; if Slurm ends it, KillWait counts."""
-    keep_runs: Count = 10_000
-    """The most ended run folders to keep."""
-    keep_for_s: Duration = 7 * 86400.0
-    """How long ended run folders are kept."""
+
+    @property
+    def patience_s(self) -> float | None:
+        return self.start_within_s if self.place == "node" else None
 
     @model_validator(mode="after")
     def _check_token(self) -> Self:

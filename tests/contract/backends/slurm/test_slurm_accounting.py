@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.contract.backends.batch_rig import bind_all, replicas, shell
 from tests.contract.backends.conformance import PATIENCE_S, Subject, run_async, started
-from tests.contract.backends.slurm.rig import Way, bind_all, replicas, shell, slurm_subject
+from tests.contract.backends.slurm.rig import Way, slurm_subject
 from tests.servers.slurm import SlurmServer, slurm_server
 
 from dovetail.backends.contract import Assignment

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.contract.backends.batch_rig import bind_all, replicas, shell
 from tests.contract.backends.conformance import run_async, started
-from tests.contract.backends.slurm.rig import Way, bind_all, over_a_bad_network, replicas, shell, slurm_subject
+from tests.contract.backends.slurm.rig import Way, over_a_bad_network, slurm_subject
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Assignment, Phase

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.contract.backends.batch_rig import shell
 from tests.contract.backends.conformance import run_async, started
-from tests.contract.backends.slurm.rig import Way, shell, slurm_subject
+from tests.contract.backends.slurm.rig import Way, slurm_subject
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Phase, Refusal

@@ -5,8 +5,9 @@ import pwd
 from pathlib import Path
 
 import pytest
+from tests.contract.backends.batch_rig import shell
 from tests.contract.backends.conformance import Rig, run_async, started
-from tests.contract.backends.slurm.rig import Way, settings_for, shell, slurm_subject
+from tests.contract.backends.slurm.rig import Way, settings_for, slurm_subject
 from tests.servers.slurm import SlurmServer
 
 from dovetail.backends.contract import Assignment, Phase

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.contract.backends.batch_rig import shell
 from tests.contract.backends.conformance import PATIENCE_S, Rig, run_async, started
-from tests.contract.backends.slurm.rig import Way, shell, slurm_subject
+from tests.contract.backends.slurm.rig import Way, slurm_subject
 from tests.servers.slurm import SlurmServer
 
+from dovetail.backends.batch import watched
 from dovetail.backends.contract import Refusal
-from dovetail.backends.slurm import watched
 from dovetail.model.device import Gpus
 from dovetail.model.event import BindFailed, NodeCordoned, TaskFinished, TaskStarted
 from dovetail.model.node import Node

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from dovetail.backends.batch.description import node_name
 from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
 from dovetail.backends.slurm.gres import asked_for, counted, extended_of, gpus_of
-from dovetail.backends.slurm.inventory import Survey, coming_reservation, labels_by_node, node_name
+from dovetail.backends.slurm.inventory import Survey, coming_reservation, labels_by_node
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.device import Gpus
 
@@ -82,19 +83,18 @@ def test_a_job_meets_a_coming_reservation_unless_it_ends_before() -> None:
 def test_partitions_are_those_that_the_settings_name_in_their_order() -> None:
     several = (ALL, PartitionRecord("long", "n1", max_minutes=60), PartitionRecord("debug", "n1"))
     node = replace(NODE, partitions=("all", "long", "debug"))
-    assert described(node, partitions=several)["n1"].partition == "all"
+    assert described(node, partitions=several)["n1"].queue == "all"
     chosen = described(node, partitions=several, settings={"partitions": ["long", "all"]})["n1"]
-    assert (chosen.partition, chosen.max_minutes) == ("long", 60)
+    assert (chosen.queue, chosen.max_minutes) == ("long", 60)
     assert "slurm.partition/debug" not in chosen.node.labels
     assert not described(node, partitions=several, settings={"partitions": ["none"]})
 
 
 def test_names_that_cannot_be_node_names_are_made_to_fit() -> None:
-    plain, marked = SlurmSettings(), SlurmSettings(node_prefix="hpc-")
-    assert node_name(plain, "n1") == "n1"
-    assert node_name(marked, "001") == "hpc-001"
-    assert node_name(plain, "001") == "001"
-    assert node_name(plain, "a--b.c_") == "a-b-c", "it ends with a sign"
+    assert node_name("", "n1") == "n1"
+    assert node_name("hpc-", "001") == "hpc-001"
+    assert node_name("", "001") == "001"
+    assert node_name("", "a--b.c_") == "a-b-c", "it ends with a sign"
 
 
 def test_generic_resources_are_counted_by_kind_and_type() -> None:

@@ -1,7 +1,8 @@
 """Both ways of asking Slurm give the same records; newer ways of slurmrestd to say the same are understood, too."""
 
 from dovetail.backends.slurm import cli_reading, rest_reading
-from dovetail.backends.slurm.driver import JobRecord, PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.driver import PartitionRecord, SlurmNode, SlurmReservation
+from dovetail.backends.slurm.job_record import JobRecord
 
 NODE_LINE = (
     "NodeName=n3 Arch=x86_64 CoresPerSocket=4  CPUAlloc=2 CPUEfctv=4 CPUTot=4 CPULoad=0.83 AvailableFeatures=big,fast "

@@ -13,14 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
+from dovetail.backends.batch.description import Description
+from dovetail.backends.batch.ends import NOT_TO_START_EXIT, How, Result
+from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.run_folder import JobRunFolder
+from dovetail.backends.batch.script import quoted
 from dovetail.backends.contract import Assignment, Refusal
-from dovetail.backends.slurm.driver import JobSubmission, SlurmJob
-from dovetail.backends.slurm.inventory import Description
+from dovetail.backends.slurm.driver import JobSubmission
 from dovetail.backends.slurm.request import element_of, job_of, refuse_what_cannot_run
-from dovetail.backends.slurm.run_folder import JobRunFolder
-from dovetail.backends.slurm.script import quoted
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import NOT_TO_START_EXIT, How, Result
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
@@ -33,7 +34,7 @@ def submission(folder: Path, command: list[str], /, **fields: Any) -> JobSubmiss
     spec = Workload.model_validate({"name": "w", "run": {"command": command, **fields.pop("run", {})}, **fields})
     (folder / "1.0.1").mkdir(exist_ok=True)
     quick = SlurmSettings.model_validate({"notice_s": 0.1, "grace_s": 0.2, "env": {"PATH": os.environ["PATH"]}})
-    there = Description(Node(name="n1"), "n1", partition="all")
+    there = Description(Node(name="n1"), "n1", queue="all")
     return job_of(Assignment("1.0.1", TaskId(1, 0), "n1", spec), there, quick, folder / "1.0.1", "name")
 
 
@@ -68,14 +69,14 @@ def test_a_command_runs_once_and_its_end_is_written_down(tmp_path: Path) -> None
     look = JobRunFolder(tmp_path, "1.0.1").look()
     assert look.result == Result(3, How.ENDED)
     assert look.claim is not None
-    assert (look.claim.job, look.claim.restarts, look.claim.node) == (SlurmJob(77), 0, "n1")
+    assert (look.claim.job, look.claim.restarts, look.claim.node) == (BatchJob(77), 0, "n1")
 
 
 def test_elements_of_an_array_differ_in_their_number_alone(tmp_path: Path) -> None:
     command = ["/bin/sh", "-c", "echo $DOVETAIL_TASK $DOVETAIL_REPLICA of $DOVETAIL_REPLICAS; exit $DOVETAIL_REPLICA"]
     spec = Workload.model_validate({"name": "w", "replicas": 9, "run": {"command": command}})
     settings = SlurmSettings.model_validate({"env": {"PATH": os.environ["PATH"]}})
-    there = Description(Node(name="n1"), "n1", partition="all")
+    there = Description(Node(name="n1"), "n1", queue="all")
     folder = tmp_path / "100% odd"
     made = []
     for replica in (3, 8):
@@ -92,7 +93,7 @@ def test_elements_of_an_array_differ_in_their_number_alone(tmp_path: Path) -> No
         look = JobRunFolder(folder, f"1.{replica}.2").look()
         assert look.result == Result(replica, How.ENDED)
         assert look.claim is not None
-        assert look.claim.job == SlurmJob(70, replica)
+        assert look.claim.job == BatchJob(70, replica)
 
 
 @pytest.mark.parametrize(("array", "indices"), [("10-30:10", (10, 20, 30)), ("5,3,9", (5, 3, 9))])
@@ -101,7 +102,7 @@ def test_each_element_finds_its_index(array: str, indices: tuple[int, ...], tmp_
         {"name": "w", "array": array, "run": {"command": ["printenv", "DOVETAIL_ARRAY_INDEX"]}}
     )
     settings = SlurmSettings.model_validate({"env": {"PATH": os.environ["PATH"]}})
-    there = Description(Node(name="n1"), "n1", partition="all")
+    there = Description(Node(name="n1"), "n1", queue="all")
     for replica, index in enumerate(indices):
         folder = tmp_path / f"1.{replica}.1"
         folder.mkdir()

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from dovetail.backends.batch.ends import End
+from dovetail.backends.batch.run_folder import JobOrder, JobRunFolder
 from dovetail.backends.log_streams import read_output
 from dovetail.backends.registry import BackendEntry, build
 from dovetail.backends.retention import SETTLE_S
 from dovetail.backends.run_folder import prune
-from dovetail.backends.slurm.run_folder import JobOrder, JobRunFolder
 from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import End
 
 
 @pytest.mark.parametrize(

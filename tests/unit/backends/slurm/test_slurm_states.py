@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from dovetail.backends.batch.ends import NOT_TO_START_EXIT, End, How, Result, blamed
+from dovetail.backends.batch.record import JobProgress, StartOutlook
+from dovetail.backends.batch.watched import taken_back
 from dovetail.backends.slurm import rest_reading
-from dovetail.backends.slurm.driver import JobRecord, SlurmNode
+from dovetail.backends.slurm.driver import SlurmNode
+from dovetail.backends.slurm.job_record import JobRecord
 from dovetail.backends.slurm.reasons import (
     PENDING_REASONS,
     SUBMISSION_ERRORS,
-    StartOutlook,
-    blamed,
     is_transient,
     outlook_of,
     returns_by_itself,
@@ -23,16 +25,10 @@ from dovetail.backends.slurm.reasons import (
 from dovetail.backends.slurm.states import (
     DEPENDENCY,
     NEVER_SATISFIED,
-    NOT_TO_START_EXIT,
     PROGRESS_OF_STATE,
-    End,
-    How,
-    JobProgress,
-    Result,
     end_of_job,
     never_starts,
     progress_of,
-    taken_back,
     waits_for_dependency,
 )
 from dovetail.model.failure_cause import FailureCause
@@ -169,8 +165,8 @@ def test_a_job_that_waits_for_others_is_not_hopeless_until_they_have_failed() ->
     assert outlook_of(waiting, node_is_lost=False) is StartOutlook.WAIT
     assert never_starts(vain)
     assert not waits_for_dependency(job("RUNNING", "Dependency"))
-    assert taken_back(vain, "n1", 5, FailureCause.BACKEND).exit_code == 126
-    assert taken_back(job("PENDING", "Resources"), "n1", 5, FailureCause.BACKEND).refused
+    assert taken_back(vain, "Slurm", "n1", 5, FailureCause.BACKEND).exit_code == 126
+    assert taken_back(job("PENDING", "Resources"), "Slurm", "n1", 5, FailureCause.BACKEND).refused
 
 
 # --- Slurm's own lists --------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """The start of a gang: the scripts of its jobs wait for each other, so that all commands begin or none does.
 
-Slurm starts the jobs of a gang one by one, as their nodes become free. Each script enters its key here and waits. The
-one that finds all keys decides `go`. Anybody who knows that a member will not start decides `broken`, with the reason:
-its script, when it is stopped or has waited too long, or the backend. The decision is a symbolic link, which only the
-first can create, also on a network file system, so it is made once. It needs no control plane.
+A batch system starts the jobs of a gang one by one, as their nodes become free. Each script enters its key here and
+waits. The one that finds all keys decides `go`. Anybody who knows that a member will not start decides `broken`, with
+the reason: its script, when it is stopped or has waited too long, or the backend. The decision is a symbolic link,
+which only the first can create, also on a network file system, so it is made once. It needs no control plane.
 
     <folder>/<key of the first member>/gang/<key>     the script of this member has started
                                             decided   a link to `go`, or to `broken:` and the reason

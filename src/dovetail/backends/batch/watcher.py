@@ -1,15 +1,15 @@
 """Watches the attempts that have not ended and reports their states, in order for each.
 
-One task serves all attempts: every few seconds it asks Slurm for their jobs, reads their run folders and decides. An
+One task serves all attempts: every few seconds it asks for their jobs, reads their run folders and decides. An
 end is written to disk before it is reported, so it never changes. A report that fails is repeated.
 
-A run that may or may not go on is fenced first: its node failed, or Slurm restarted or has forgotten its job. Its run
+A run that may or may not go on is fenced first: its node failed, or its job was restarted or forgotten. Its run
 folder tells its script to stop. The end is reported when the script has stopped, or has had the time to: a node that
 cannot see the folder may still run it, and the report says so.
 
-A job that is pending too long on its node, or that Slurm would never start there, is cancelled. It is reported as not
-bound when Slurm has confirmed that it never ran: the task is placed elsewhere, and no failure is counted. A job that
-depends on a failed job would be cancelled everywhere: it has failed.
+A job that is pending too long on its node, or that would never be started there, is cancelled. It is reported as not
+bound when the system has confirmed that it never ran: the task is placed elsewhere, and no failure is counted. A job
+that depends on a failed job would be cancelled everywhere: it has failed.
 """
 
 import asyncio
@@ -19,58 +19,51 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dovetail.backends.batch.driver import BatchFault, JobDriver
+from dovetail.backends.batch.ends import End, blamed, end_of_result, not_started
+from dovetail.backends.batch.naming import JobNames
+from dovetail.backends.batch.record import CAUSES, BatchJob, BatchRecord, JobProgress, StartOutlook
+from dovetail.backends.batch.run_folder import JobRunFolder, JobRunStatus, RunClaim
+from dovetail.backends.batch.settings import BatchSettings
+from dovetail.backends.batch.watched import WatchedJob, taken_back
 from dovetail.backends.contract import Report
-from dovetail.backends.slurm.driver import Driver, JobRecord, SlurmFault, SlurmJob
-from dovetail.backends.slurm.naming import JobNames
-from dovetail.backends.slurm.reasons import CAUSES, StartOutlook, blamed, outlook_of
-from dovetail.backends.slurm.run_folder import JobRunFolder, JobRunStatus, RunClaim
-from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import (
-    End,
-    JobProgress,
-    end_of_job,
-    end_of_result,
-    in_words,
-    not_started,
-    progress_of,
-    taken_back,
-)
-from dovetail.backends.slurm.watched import WatchedJob
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted, TaskWaiting
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.resources import Amounts
 
+_ENDED = (JobProgress.OVER, JobProgress.ENDED_UNSAID, JobProgress.LOST)
 _log = logging.getLogger(__name__)
 
 
 class _Asked(NamedTuple):
-    """Slurm's record for an attempt, and the job that it was asked for."""
+    """The record for an attempt, and the job that it was asked for."""
 
     watched: WatchedJob
-    job: SlurmJob | None
-    record: JobRecord | None
+    job: BatchJob | None
+    record: BatchRecord | None
 
     @property
     def is_over(self) -> bool:
-        return self.record is None or progress_of(self.record) in (JobProgress.OVER, JobProgress.LOST)
+        return self.record is None or self.record.progress in _ENDED
 
 
 class JobWatcher:
-    """`is_lost`: whether a node takes no jobs and does not return by itself."""
+    """`system`: its name in reports. `is_lost`: whether a node takes no jobs and does not return by itself."""
 
     def __init__(
         self,
-        driver: Driver,
+        system: str,
+        driver: JobDriver,
         report: Report,
         names: JobNames,
-        settings: SlurmSettings,
+        settings: BatchSettings,
         is_lost: Callable[[str], bool],
     ) -> None:
-        self._driver, self._report, self._names, self._is_lost = driver, report, names, is_lost
+        self._system, self._driver, self._report = system, driver, report
+        self._names, self._is_lost = names, is_lost
         self._interval_s = settings.jobs_interval_s
         self._fence_s = 2 * settings.notice_s + settings.grace_s
-        # How long a job may be pending on its node; None: no limit.
-        self._patience_s = settings.start_within_s if settings.place == "node" else None
+        self._patience_s = settings.patience_s
         self._watched: dict[str, WatchedJob] = {}
         self._wake = asyncio.Event()
 
@@ -81,7 +74,7 @@ class JobWatcher:
         if watched is None:
             watched = self._watched[run.key] = WatchedJob(run, None, "", {})
         if order is not None:
-            watched.job, watched.node, watched.asked = order.slurm_job, order.node, order.asked
+            watched.job, watched.node, watched.asked = order.batch_job, order.node, order.asked
             watched.in_gang = order.gang is not None
         watched.start_reported, watched.fresh, watched.reported_wait = False, True, ""
         self._wake.set()
@@ -102,8 +95,8 @@ class JobWatcher:
             await self._rest()
             try:
                 await self._look_at_all()
-            except SlurmFault as fault:
-                _log.warning("cannot ask Slurm for jobs, will try again: %s", fault)
+            except BatchFault as fault:
+                _log.warning("cannot ask %s for jobs, will try again: %s", self._system, fault)
             except Exception:  # ending the task would end all reports
                 _log.exception("looking at jobs failed, will try again")
 
@@ -118,7 +111,7 @@ class JobWatcher:
                 self._wake.clear()
 
     async def _look_at_all(self) -> None:
-        """Slurm is asked before the folders are read, so that they show what a job wrote before it ended."""
+        """The system is asked before the folders are read, so that they show what a job wrote before it ended."""
         asked = await self._ask_about(list(self._watched.values()))
         now_s = time.monotonic()
         due = [one for one in asked if not self._is_quiet(one, now_s)]
@@ -131,7 +124,7 @@ class JobWatcher:
                 continue
             try:
                 await self._decide(watched, look, record)
-            except SlurmFault as fault:
+            except BatchFault as fault:
                 _log.warning("attempt %s: %s; will try again", watched.run.key, fault)
                 watched.fresh = True
             except Exception:  # an error with one attempt must not delay the others
@@ -143,8 +136,8 @@ class JobWatcher:
         outlook = StartOutlook.WAIT if record is None else self._outlook(watched, record)
         return watched.is_quiet(record, outlook, now_s, self._patience_s)
 
-    def _outlook(self, watched: WatchedJob, record: JobRecord) -> StartOutlook:
-        return outlook_of(record, node_is_lost=self._is_lost(watched.node))
+    def _outlook(self, watched: WatchedJob, record: BatchRecord) -> StartOutlook:
+        return record.outlook(node_is_lost=self._is_lost(watched.node))
 
     async def _ask_about(self, all_of_them: list[WatchedJob]) -> list[_Asked]:
         """A controller that lost its state reuses ids: a record with another name belongs to another job."""
@@ -160,7 +153,7 @@ class JobWatcher:
 
     # --- one attempt ---------------------------------------------------------------------------------------------
 
-    async def _decide(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord | None) -> None:
+    async def _decide(self, watched: WatchedJob, look: JobRunStatus, record: BatchRecord | None) -> None:
         if look.end is not None:
             await self._report_end(watched, look, look.end)
             return
@@ -181,17 +174,21 @@ class JobWatcher:
         else:
             await self._decide_by_record(watched, look, record)
 
-    async def _decide_by_record(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord) -> None:
+    async def _decide_by_record(self, watched: WatchedJob, look: JobRunStatus, record: BatchRecord) -> None:
         assert watched.job is not None
-        progress = progress_of(record)
+        progress = record.progress
         if look.claim is not None and record.restarts > look.claim.restarts and progress is not JobProgress.OVER:
             await self._driver.cancel(watched.job)
-            again = f"Slurm began the job anew ({in_words(record)}, restart {record.restarts})"
+            again = f"{self._system} began the job anew ({record.in_words()}, restart {record.restarts})"
             await self._fence(watched, look, f"lost: {again}")
         elif progress is JobProgress.LOST and look.claim is not None:
-            await self._fence(watched, look, f"{in_words(record)}: lost with node {look.claim.node or watched.node}")
-        elif progress in (JobProgress.OVER, JobProgress.LOST):
+            await self._fence(watched, look, f"{record.in_words()}: lost with node {look.claim.node or watched.node}")
+        elif progress is JobProgress.ENDED_UNSAID and look.claim is not None and look.result is None:
+            await self._fence(watched, look, f"{record.in_words()}: lost: its script did not say how it ended")
+        elif progress in _ENDED:
             await self._over(watched, look, record)
+        elif record.keys and look.result is not None:  # the others of its gang run on
+            await self._end(watched, look, end_of_result(look.result, look.stop_reason, record.in_words()))
         elif progress is JobProgress.RUNNING and look.claim is not None and not look.has_begun:
             await self._hold(watched, look)
         elif progress is JobProgress.RUNNING and look.claim is not None:
@@ -200,7 +197,9 @@ class JobWatcher:
         elif progress is JobProgress.WAITING and (look.stop_reason is None or watched.taken_back is not None):
             await self._wait(watched, record)
 
-    async def _follow(self, watched: WatchedJob, look: JobRunStatus, surplus: JobRecord | None, job: SlurmJob) -> None:
+    async def _follow(
+        self, watched: WatchedJob, look: JobRunStatus, surplus: BatchRecord | None, job: BatchJob
+    ) -> None:
         """The submission without a reply is the one that runs; the later job has found that out and ended."""
         assert look.order is not None
         assert watched.job is not None
@@ -213,47 +212,48 @@ class JobWatcher:
     async def _forgotten(self, watched: WatchedJob, look: JobRunStatus) -> None:
         assert watched.job is not None
         recorded = self._names.own(watched.run.key, await self._driver.recorded(watched.job))
-        if recorded is not None and progress_of(recorded) is JobProgress.OVER:
+        if recorded is not None and recorded.progress is JobProgress.OVER:
             await self._over(watched, look, recorded)
         elif look.result is not None:
             await self._end(watched, look, end_of_result(look.result, look.stop_reason))
         elif look.claim is not None:
-            await self._fence(watched, look, f"lost: Slurm has no job {watched.job} any more")
+            await self._fence(watched, look, f"lost: {self._system} has no job {watched.job} any more")
         elif watched.taken_back is not None:  # an array element that never started leaves no record
             await self._end(watched, look, watched.taken_back)
         else:
-            words = f"Slurm has no job {watched.job}, and nothing was started"
+            words = f"{self._system} has no job {watched.job}, and nothing was started"
             before, stopped = "stopped before it started", look.stop_reason
-            await asyncio.to_thread(watched.run.stop, "Slurm had forgotten its job")
+            await asyncio.to_thread(watched.run.stop, f"{self._system} had forgotten its job")
             if stopped is not None:
                 await self._end(watched, look, End(None, f"{before}: {stopped}: {words}"))
             else:  # a controller that is killed forgets what was submitted in its last seconds
                 await self._end(watched, look, not_started(f"lost: {words}", FailureCause.BACKEND))
 
-    async def _wait(self, watched: WatchedJob, record: JobRecord) -> None:
+    async def _wait(self, watched: WatchedJob, record: BatchRecord) -> None:
         assert watched.job is not None
         if watched.taken_back is None:
             now_s, outlook = time.monotonic(), self._outlook(watched, record)
             if not watched.gives_up(record, outlook, now_s, self._patience_s):
                 why = watched.wait_to_report(record, now_s)
                 if why:
-                    await self._report_waiting(watched, f"in Slurm on {watched.node}: {why}", why)
+                    await self._report_waiting(watched, f"in {self._system} on {watched.node}: {why}", why)
                 return
-            watched.taken_back = taken_back(record, watched.node, watched.waited_s(now_s), CAUSES[outlook])
+            watched.taken_back = taken_back(
+                record, self._system, watched.node, watched.waited_s(now_s), CAUSES[outlook]
+            )
             await asyncio.to_thread(watched.run.stop, watched.taken_back.reason)
         await self._driver.cancel(watched.job)
 
-    async def _over(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord) -> None:
-        end = end_of_job(
-            record,
+    async def _over(self, watched: WatchedJob, look: JobRunStatus, record: BatchRecord) -> None:
+        end = record.end(
             claimed=look.claim is not None,
             result=look.result,
             stop_reason=look.stop_reason,
             folder=str(watched.run.path.parent),
         )
-        if look.claim is None:  # in case Slurm restarts it after all
+        if look.claim is None:  # in case it is restarted after all
             await asyncio.to_thread(watched.run.stop, end.reason)
-            if watched.taken_back is not None and record.state == "CANCELLED":
+            if watched.taken_back is not None and end.exit_code is None:
                 end = watched.taken_back
         await self._end(watched, look, end)
 
@@ -266,23 +266,25 @@ class JobWatcher:
         if watched.is_held_long(time.monotonic()) and why != watched.reported_wait:
             await self._report_waiting(watched, f"on {watched.node} for its gang: {why}", why)
 
-    async def _break_gang(self, watched: WatchedJob, record: JobRecord | None) -> None:
-        """Its node failed, or Slurm restarted or has forgotten its job, before its gang began. The next look sees
+    async def _break_gang(self, watched: WatchedJob, record: BatchRecord | None) -> None:
+        """Its node failed, or its job was restarted or forgotten, before its gang began. The next look sees
         whether the gang is broken, or began at the same moment."""
-        said = "Slurm has forgotten its job" if record is None else in_words(record)
+        said = f"{self._system} has forgotten its job" if record is None else record.in_words()
         why = f"lost on {watched.node} before it began: {said}"
         watched.taken_back = not_started(why, FailureCause.BACKEND)
         await asyncio.to_thread(watched.run.stop, why)
         watched.fresh = True
         self._wake.set()
 
-    async def _leave_gang(self, watched: WatchedJob, look: JobRunStatus, record: JobRecord | None, broken: str) -> None:
+    async def _leave_gang(
+        self, watched: WatchedJob, look: JobRunStatus, record: BatchRecord | None, broken: str
+    ) -> None:
         """Its gang will not begin, and so its script never does, wherever it is: there is nothing to fence."""
         assert watched.job is not None
         if watched.taken_back is None and look.stop_reason is None:
             watched.taken_back = not_started(f"its gang did not start: {broken}", FailureCause.BACKEND)
             await asyncio.to_thread(watched.run.stop, watched.taken_back.reason)
-        if record is not None and progress_of(record) in (JobProgress.WAITING, JobProgress.RUNNING):
+        if record is not None and record.progress in (JobProgress.WAITING, JobProgress.RUNNING):
             await self._driver.cancel(watched.job)
         else:
             stopped = End(None, f"stopped before it started: {look.stop_reason}")
@@ -300,8 +302,9 @@ class JobWatcher:
         if look.result is not None:
             await self._end(watched, look, End(None, f"{watched.fence}; what ran there has ended"))
         elif time.monotonic() >= watched.fenced_at_s + self._fence_s:
-            words = "; it was told to stop and did not say that it has: it may still run there until Slurm ends it"
-            await self._end(watched, look, End(None, f"{watched.fence}{words}"))
+            said = f"it may still run there until {self._system} ends it"
+            words = f"it was told to stop and did not say that it has: {said}"
+            await self._end(watched, look, End(None, f"{watched.fence}; {words}"))
 
     # --- reports -------------------------------------------------------------------------------------------------
 
@@ -332,6 +335,7 @@ class JobWatcher:
             del self._watched[watched.run.key]
 
 
-def _is_lost(record: JobRecord | None, claim: RunClaim) -> bool:
+def _is_lost(record: BatchRecord | None, claim: RunClaim) -> bool:
     """Whether what the claim belongs to may be gone."""
-    return record is None or record.restarts > claim.restarts or progress_of(record) is JobProgress.LOST
+    lost = (JobProgress.LOST, JobProgress.ENDED_UNSAID)
+    return record is None or record.restarts > claim.restarts or record.progress in lost

@@ -1,9 +1,10 @@
-"""Which Slurm job belongs to which attempt: by its id, by its element of an array, or by its name. Pure.
+"""Which job belongs to which attempt: by its id, by its element of an array, or by its name. Pure.
 
 A job is named after its attempt's key, so that a job whose submission had no reply is found by its name. Attempts in
-one array share a name, with `x` in place of the replica, which is the index of the element.
+one array share a name, with `x` in place of the replica, which is the index of the element. A job that runs a whole
+gang lists the keys.
 
-Slurm keeps pending elements in one record, such as `0-7,9`, and gives an element its own record when it starts. An
+A system may keep pending elements in one record, such as `0-7,9`, and give an element its own record when it starts. An
 element that is cancelled before that leaves no record. Long lists are truncated with `...`: elements after the last
 listed index then count as listed, because treating a pending element as gone would be worse.
 """
@@ -12,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from dovetail.backends.slurm.driver import JobRecord, SlurmJob
+from dovetail.backends.batch.record import BatchJob, BatchRecord
 from dovetail.model.command import task_of_key
 
 REPLICA = "x"
@@ -20,7 +21,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 
 
 def listed(elements: Iterable[int]) -> str:
-    """In Slurm's notation: `0-3,7`."""
+    """As arrays are written: `0-3,7`."""
     spans: list[list[int]] = []
     for element in sorted(elements):
         if spans and element == spans[-1][1] + 1:
@@ -45,14 +46,14 @@ def has_element(elements: str, element: int) -> bool:
     return False
 
 
-def matching(records: Sequence[JobRecord], jobs: Collection[SlurmJob]) -> dict[SlurmJob, JobRecord]:
+def matching(records: Sequence[BatchRecord], jobs: Collection[BatchJob]) -> dict[BatchJob, BatchRecord]:
     """The record of each of these jobs, where there is one."""
     single = {record.id: record for record in records}
-    arrays: dict[int, list[JobRecord]] = {}
+    arrays: dict[int, list[BatchRecord]] = {}
     for record in records:
         if record.array:
             arrays.setdefault(record.array, []).append(record)
-    found: dict[SlurmJob, JobRecord] = {}
+    found: dict[BatchJob, BatchRecord] = {}
     for job in jobs:
         candidates = [single[job.id]] if job.element is None and job.id in single else arrays.get(job.id, [])
         for record in candidates:
@@ -74,16 +75,18 @@ class JobNames:
     def together(self, key: str) -> str:
         return f"{self.prefix}{shared_key(key, REPLICA)}"
 
-    def job_of(self, key: str, record: JobRecord) -> SlurmJob | None:
+    def job_of(self, key: str, record: BatchRecord) -> BatchJob | None:
         """The attempt's job, if the record belongs to it."""
         if record.name == self.alone(key):
-            return SlurmJob(record.id)
+            return BatchJob(record.id)
+        if key in record.keys and record.name.startswith(self.prefix):
+            return BatchJob(record.id)
         replica = task_of_key(key).replica
         if record.array and record.name == self.together(key) and has_element(record.elements, replica):
-            return SlurmJob(record.array, replica)
+            return BatchJob(record.array, replica)
         return None
 
-    def own(self, key: str, record: JobRecord | None) -> JobRecord | None:
+    def own(self, key: str, record: BatchRecord | None) -> BatchRecord | None:
         """The record, if it belongs to the attempt."""
         return record if record is not None and self.job_of(key, record) is not None else None
 

@@ -1,23 +1,25 @@
 """The script of a job, which supervises the attempt on its node.
 
 It starts the command only if no other script has (`claim/`) and no stop was requested (`stop`), writes the command's
-end (`result`), enforces its time limit, and checks every few seconds whether to stop, also when Slurm cannot signal
-it. User input is quoted: control characters become escapes, so that user input cannot become a line of the script.
+end (`result`), enforces its time limit, and checks every few seconds whether to stop, also when it cannot be
+signalled. User input is quoted: control characters become escapes, so that user input cannot become a line of
+the script.
 
-The command sees the variables of the settings, of the workload and of `Assignment.variables`, besides Slurm's own.
-Slurm sets CUDA_VISIBLE_DEVICES.
+The command sees the variables of the settings, of the workload and of `Assignment.variables`, besides those of the
+batch system, which names the GPUs in CUDA_VISIBLE_DEVICES.
 """
 
 import math
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
+from dovetail.backends.batch.ends import NOT_TO_START_EXIT, TIME_LIMIT_EXIT, UNUSABLE_EXIT, How
+from dovetail.backends.batch.gang_start import BROKEN, DECIDED, GO, GangFolder
+from dovetail.backends.batch.naming import REPLICA, shared_key
+from dovetail.backends.batch.settings import BatchSettings
 from dovetail.backends.contract import ARRAY_INDEX, Assignment
-from dovetail.backends.slurm.gang_start import BROKEN, DECIDED, GO, GangFolder
-from dovetail.backends.slurm.naming import REPLICA, shared_key
-from dovetail.backends.slurm.settings import SlurmSettings
-from dovetail.backends.slurm.states import NOT_TO_START_EXIT, TIME_LIMIT_EXIT, UNUSABLE_EXIT, How
 from dovetail.model.workloads.array_indices import ArrayIndices, parse_array
 from dovetail.model.workloads.workload import Run
 
@@ -27,16 +29,16 @@ _SCRIPT = """\
 #!/bin/bash
 # Dovetail's attempt {key}
 # Names that no variable of a workload has, and a mv that is found whatever its PATH is.
-dovetail_element=$SLURM_ARRAY_TASK_ID
+dovetail_element={element}
 dovetail_run={run}
 dovetail_mv=$(type -P mv)
-trap : TERM
+{opening}trap : TERM
 [ -e "$dovetail_run/stop" ] && exit {not_to_start}
 if ! mkdir "$dovetail_run/claim"; then
     [ -d "$dovetail_run/claim" ] && exit {not_to_start}
     exit {unusable}
 fi 2> /dev/null
-echo "${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}} ${{SLURM_RESTART_COUNT:-0}} $SLURMD_NODENAME $SLURM_ARRAY_TASK_ID" \
+echo "{job} {restarts} {node} $dovetail_element" \
     > "$dovetail_run/claim/.by"
 mv "$dovetail_run/claim/.by" "$dovetail_run/claim/by"
 mkdir -p "$dovetail_run/work"
@@ -61,7 +63,7 @@ child=$!
 set +m
 exec 3>&-
 
-# Slurm signals every process of a job. A signal that bash is to act on would interrupt its wait, and could make it
+# The system signals every process of a job. A signal that bash is to act on would interrupt its wait, and could make it
 # forget an end that it has just been told of: the status would be lost, or waited for in vain.
 trap '' TERM
 
@@ -105,7 +107,7 @@ dovetail_key=${{dovetail_run##*/}}
 dovetail_task=${{dovetail_key#*.}}
 dovetail_task=${{dovetail_task%.*}}
 decide() {{ ln -s -n "$1" "$dovetail_gang/{decided}"; }}
-trap 'decide "{broken}task $dovetail_task was ended in Slurm"' TERM
+trap 'decide "{broken}task $dovetail_task was ended in {system}"' TERM
 echo > "$dovetail_gang/$dovetail_key"
 until [ -L "$dovetail_gang/{decided}" ]; do
     mkdir "$dovetail_gang/.look-$dovetail_key" && rmdir "$dovetail_gang/.look-$dovetail_key"
@@ -131,7 +133,22 @@ _SHORTEN = "(( (left = {run_for_s} - SECONDS) < {notice_s} )) && pause=$(( left 
 _EXPIRE = '[ "$why" = 0 ] && (( SECONDS >= {run_for_s} )) && why=2'
 
 
-def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_array: bool = False) -> str:
+@dataclass(frozen=True, slots=True)
+class ScriptWords:
+    """What differs between batch systems. Words of bash that give the id of the job or array, how often the job was
+    restarted, its node and the index of the element; `opening`: lines of bash at the beginning."""
+
+    system: str
+    job: str
+    restarts: str
+    node: str
+    element: str
+    opening: str = ""
+
+
+def script_of(
+    assignment: Assignment, settings: BatchSettings, run: Path, words: ScriptWords, *, in_array: bool = False
+) -> str:
     """`in_array`: one script for all replicas of the workload, which differ only in the index of the array element."""
     spec = assignment.spec
     run_for_s = None if spec.deadline.run_for is None else max(1, math.ceil(spec.deadline.run_for))
@@ -140,9 +157,14 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
     return _SCRIPT.format(
         key=shared_key(assignment.key, REPLICA) if in_array else assignment.key,
         run=_run_folder(assignment, run, in_array),
+        element=words.element if in_array else "",
+        opening=words.opening,
+        job=words.job,
+        restarts=words.restarts,
+        node=words.node,
         unusable=UNUSABLE_EXIT,
         not_to_start=NOT_TO_START_EXIT,
-        hold=_hold(assignment, settings, run),
+        hold=_hold(assignment, settings, run, words.system),
         exports="\n".join(_exports(assignment, settings, in_array)),
         enter=_enter(spec.run),
         command=" ".join(map(quoted, spec.run.command)),
@@ -157,12 +179,13 @@ def script_of(assignment: Assignment, settings: SlurmSettings, run: Path, *, in_
     )
 
 
-def _hold(assignment: Assignment, settings: SlurmSettings, run: Path) -> str:
+def _hold(assignment: Assignment, settings: BatchSettings, run: Path, system: str) -> str:
     """The part of a script that waits for the other members of the gang; empty for a task that starts by itself."""
     gang, hold_s = assignment.gang, settings.start_within_s
     if gang is None:
         return ""
     return _HOLD.format(
+        system=system,
         gang=quoted(str(GangFolder(run.parent, gang).path)),
         tasks=gang.tasks,
         overdue="false" if hold_s is None else f"(( SECONDS >= {math.ceil(hold_s)} ))",
@@ -191,7 +214,7 @@ def _run_folder(assignment: Assignment, run: Path, in_array: bool) -> str:
     return f"{quoted(str(run.parent))}/{folder}"
 
 
-def _exports(assignment: Assignment, settings: SlurmSettings, in_array: bool) -> list[str]:
+def _exports(assignment: Assignment, settings: BatchSettings, in_array: bool) -> list[str]:
     variables = settings.env | assignment.spec.run.env | assignment.variables()
     words = {name: quoted(value) for name, value in variables.items()}
     if in_array:

@@ -10,10 +10,10 @@ import os
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from dovetail.backends.batch.ends import End, How, Result
+from dovetail.backends.batch.gang_start import GangFolder, GangProgress
+from dovetail.backends.batch.record import BatchJob
 from dovetail.backends.run_folder import RunFolder
-from dovetail.backends.slurm.driver import SlurmJob
-from dovetail.backends.slurm.gang_start import GangFolder, GangProgress
-from dovetail.backends.slurm.states import End, How, Result
 from dovetail.model.command import GangStart
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.resources import Amounts
@@ -23,7 +23,7 @@ ORDER, STOP, CLAIM, RESULT, END = "order.json", "stop", "claim", "result", "end.
 
 @dataclass(frozen=True, slots=True)
 class JobOrder:
-    """What was submitted to Slurm. `job` None: the id is not known yet. `asked`: the task's resource request."""
+    """What was submitted. `job` None: the id is not known yet. `asked`: the task's resource request."""
 
     node: str
     asked: Amounts
@@ -32,10 +32,10 @@ class JobOrder:
     gang: GangStart | None = None
 
     @property
-    def slurm_job(self) -> SlurmJob | None:
-        return None if self.job is None else SlurmJob(self.job, self.element)
+    def batch_job(self) -> BatchJob | None:
+        return None if self.job is None else BatchJob(self.job, self.element)
 
-    def as_job(self, job: SlurmJob) -> "JobOrder":
+    def as_job(self, job: BatchJob) -> "JobOrder":
         return replace(self, job=job.id, element=job.element)
 
 
@@ -43,7 +43,7 @@ class JobOrder:
 class RunClaim:
     """The job whose script starts the command, and in which run. `job` None: the claim is not readable yet."""
 
-    job: SlurmJob | None = None
+    job: BatchJob | None = None
     restarts: int = 0
     node: str = ""
 
@@ -68,8 +68,8 @@ class JobRunStatus:
         return None if self.gang is None else self.gang.broken
 
     @property
-    def job(self) -> SlurmJob | None:
-        return None if self.order is None else self.order.slurm_job
+    def job(self) -> BatchJob | None:
+        return None if self.order is None else self.order.batch_job
 
     @property
     def known(self) -> bool:
@@ -140,7 +140,7 @@ class JobRunFolder(RunFolder):
         if by is None:
             return RunClaim() if (self.path / CLAIM).exists() else None
         number, restarts, node, element = (*by.split(), "", "", "", "")[:4]
-        job = SlurmJob(int(number), int(element) if element.isdigit() else None) if number.isdigit() else None
+        job = BatchJob(int(number), int(element) if element.isdigit() else None) if number.isdigit() else None
         return RunClaim(job, int(restarts) if restarts.isdigit() else 0, node)
 
     def _text(self, name: str) -> str | None:

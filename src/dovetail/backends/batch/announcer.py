@@ -1,9 +1,9 @@
-"""Reports Slurm's nodes: which exist, their capacity, which do not respond and which are drained.
+"""Reports the nodes of a batch system: which exist, their capacity, which do not respond and which are drained.
 
-A changed capacity is reported when two looks in a row have seen it: Slurm reports nodes and jobs at different times,
-and a job may start in between. What was reported is written to disk. After a restart, nodes that left meanwhile are
-reported as gone, and a node that was cordoned here is opened again when Slurm has resumed it. A node that a user
-cordoned in Dovetail is opened too, if it was later drained and resumed in Slurm.
+A changed capacity is reported when two looks in a row have seen it: the system reports nodes and jobs at different
+times, and a job may start in between. What was reported is written to disk. After a restart, nodes that left
+meanwhile are reported as gone, and a node that was cordoned here is opened again when the system has resumed it.
+A node that a user cordoned in Dovetail is opened too, if it was later drained and resumed there.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from dovetail.backends.batch.description import Description
+from dovetail.backends.batch.driver import BatchFault
 from dovetail.backends.contract import Report
-from dovetail.backends.slurm.driver import SlurmFault
-from dovetail.backends.slurm.inventory import Description
 from dovetail.model.event import NodeCordoned, NodeHealthChanged, NodeJoined, NodeLeft, NodeObserved
 from dovetail.model.node import Node
 from dovetail.model.resources import Amounts
@@ -25,16 +25,17 @@ _log = logging.getLogger(__name__)
 
 
 class Announcer:
-    """`described` returns the current nodes."""
+    """`system`: its name in reports. `described` returns the current nodes."""
 
     def __init__(
         self,
+        system: str,
         described: Callable[[], Awaitable[dict[str, Description]]],
         report: Report,
         memory: Path,
         interval_s: float,
     ) -> None:
-        self._described, self._report = described, report
+        self._system, self._described, self._report = system, described, report
         self._memory, self._interval_s = memory, interval_s
         self._reported: dict[str, Node] = {}
         self._changed: dict[str, Node] = {}  # changed, and not reported yet
@@ -53,7 +54,7 @@ class Announcer:
         known, closed = await asyncio.to_thread(self._read_memory)
         self._closed = dict.fromkeys(closed, "")
         for name in known - set(nodes):
-            await self._report(NodeLeft(name, "Slurm does not have it any more"))
+            await self._report(NodeLeft(name, f"{self._system} does not have it any more"))
             self._closed.pop(name, None)
         for name, each in nodes.items():
             await self._report(NodeJoined(each.node))
@@ -70,14 +71,14 @@ class Announcer:
             self._wake.clear()
             try:
                 await self._compare(await self._described())
-            except SlurmFault as fault:
-                _log.warning("cannot ask Slurm for nodes, will try again: %s", fault)
+            except BatchFault as fault:
+                _log.warning("cannot ask %s for nodes, will try again: %s", self._system, fault)
             except Exception:  # ending the task would end all reports
                 _log.exception("looking at nodes failed, will try again")
 
     async def _compare(self, nodes: dict[str, Description]) -> None:
         for name in set(self._reported) - set(nodes):
-            await self._report(NodeLeft(name, "Slurm does not have it any more"))
+            await self._report(NodeLeft(name, f"{self._system} does not have it any more"))
             del self._reported[name]
             for memory in (self._silent, self._closed, self._used):
                 memory.pop(name, None)
@@ -104,7 +105,7 @@ class Announcer:
             await self._report(NodeHealthChanged(name, False, each.silent))
             self._silent[name] = each.silent
         elif not each.silent and name in self._silent:
-            await self._report(NodeHealthChanged(name, True, "answers Slurm again"))
+            await self._report(NodeHealthChanged(name, True, f"answers {self._system} again"))
             del self._silent[name]
         if each.closed and self._closed.get(name) != each.closed:
             self._closing.add(name)  # written first, so that a restart in between does not forget to open it again
@@ -113,7 +114,7 @@ class Announcer:
             self._closed[name] = each.closed
             self._closing.discard(name)
         elif not each.closed and name in self._closed:
-            await self._report(NodeCordoned(name, False, "open in Slurm again"))
+            await self._report(NodeCordoned(name, False, f"open in {self._system} again"))
             del self._closed[name]
 
     async def _report_use(self, name: str, each: Description) -> None:
