@@ -58,4 +58,4 @@ def moto_server() -> Iterator[MotoServer]:
         try:
             yield MotoServer(url, daemon)
         finally:
-            daemon.stop()
+            daemon.kill()  # it has nothing to tidy up

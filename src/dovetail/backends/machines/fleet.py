@@ -156,6 +156,13 @@ class Fleet:
         """All with our mark, as the provider shows them now. Raises if it cannot be reached."""
         return await self.provider.machines(self._owner)
 
+    def kind_of(self, node: str) -> MachineType | None:
+        return self._kinds.get(node)
+
+    def knows(self, machine: Machine) -> bool:
+        """Whether it is one of ours, not one that nobody knows of."""
+        return not self._is_orphan(machine)
+
     async def reap(self, *, dry_run: bool) -> list[Machine]:
         """End, or only name, machines with our mark that nobody knows of."""
         found = [one for one in await self.machines() if self._is_orphan(one)]
