@@ -1,5 +1,5 @@
-"""Real servers as fixtures, for any test that names one: `kube_server`, `docker_servers`, `slurm_server`,
-`openpbs`.
+"""Real servers as fixtures, for any test that names one: `kube_server`, `docker_servers`, `slurm_server`, `openpbs`,
+`moto`.
 
 Each is started when the first test asks for it, shared by all tests of its worker and stopped at the end of the run,
 whatever happened. Where the programs are not installed the test is skipped with one line that says which. A test that
@@ -7,7 +7,7 @@ kills or fills a server leaves it as it would like to find it; one that needs a 
 uses the context managers in the modules beside this one.
 
 With several workers each would start its own. Tests of one server therefore share an `xdist_group` named for it
-(`kubernetes`, `docker`, `slurm`, `openpbs`), which keeps them on one worker; see `pytestmark` in the tests beside this
+(`kubernetes`, `docker`, `slurm`, `openpbs`, `moto`), which keeps them on one worker; see `pytestmark` in the tests beside this
 file.
 """
 
@@ -20,6 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.servers.docker import DockerServer
     from tests.servers.kubernetes.server import KubeServer
+    from tests.servers.moto import MotoServer
     from tests.servers.openpbs.server import OpenPbsStandIn
     from tests.servers.slurm import SlurmServer
 
@@ -58,4 +59,13 @@ def openpbs() -> Iterator["OpenPbsStandIn"]:
     from tests.servers.openpbs.server import openpbs_stand_in
 
     with openpbs_stand_in() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator["MotoServer"]:
+    """AWS in memory; a test resets it before it begins."""
+    from tests.servers.moto import moto_server
+
+    with moto_server() as server:
         yield server

@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 import dovetail
 from dovetail.api import (
     backends,
+    cloud,
     discovery,
     measured_network,
     names,
@@ -54,6 +55,7 @@ MODULES = (
     sessions,
     tokens,
     backends,
+    cloud,
     network,
     measured_network,
     traffic,

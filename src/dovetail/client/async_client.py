@@ -249,6 +249,10 @@ class AsyncClient:
     add_backend = awaited(Client.add_backend)
     remove_backend = awaited(Client.remove_backend)
     backend_history = awaited(Client.backend_history)
+    # cloud
+    cloud_prices = awaited(Client.cloud_prices)
+    cloud_instances = awaited(Client.cloud_instances)
+    reap = awaited(Client.reap)
 
     # tokens
     rotate_admin_token = awaited(Client.rotate_admin_token)

@@ -10,6 +10,7 @@ idempotency key, so it is repeated after a lost answer without submitting twice.
 from typing import Self
 
 from dovetail.client.backends import BackendCalls
+from dovetail.client.cloud import CloudCalls
 from dovetail.client.discovery import DiscoveryCalls
 from dovetail.client.events import EventCalls
 from dovetail.client.names import NameCalls
@@ -45,6 +46,7 @@ class Client(
     RebalancingCalls,
     PolicyCalls,
     BackendCalls,
+    CloudCalls,
     TokenCalls,
     SystemCalls,
 ):

@@ -29,6 +29,7 @@ from dovetail.control.services.access import AccessService
 from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
 from dovetail.control.services.discovery import DiscoveryService
+from dovetail.control.services.machines import MachineService
 from dovetail.control.services.network import NetworkService
 from dovetail.control.services.node_credentials import MachineCredentials
 from dovetail.control.services.nodes import NodeService
@@ -114,6 +115,7 @@ class ControlPlane:
         self.nodes = credentials.nodes = NodeService(
             questions.nodes, agents_of, silence_s, self._apply, self._put_events, self.traffic.take
         )
+        self.machines = MachineService(self._backends.members, settings.loop.call_timeout)
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None

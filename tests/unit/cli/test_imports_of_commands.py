@@ -81,6 +81,9 @@ ASKED = """
     topology discover
     backend
     backend show sim
+    cloud prices
+    cloud instances
+    cloud reap --dry-run
     token
     token join
     reserve

@@ -26,6 +26,7 @@ from dovetail.client import Client
 from dovetail.client.exchange import ServerAnswer
 from dovetail.client.transport import Transport
 from dovetail.responses.backends import AddedBackend, BackendDetail, BackendRow
+from dovetail.responses.cloud import CloudInstanceList, CloudOfferRow, ReapedInstances
 from dovetail.responses.combined import (
     AppliedDefinitions,
     ClusterOverview,
@@ -114,6 +115,9 @@ PRINTED: dict[str, Any] = {
     "backend show sim": BackendDetail,
     "backend add lab -f {files}/lab.json --replace": AddedBackend,
     "backend history lab": list[HistoryRow],
+    "cloud prices": list[CloudOfferRow],
+    "cloud instances": CloudInstanceList,
+    "cloud reap --dry-run": ReapedInstances,
     "token list": list[JoinTokenRow],
     "token join": JoinTokenMade,
     "token node own": NodeTokenMade,

@@ -442,6 +442,14 @@ def backends(walk: Walk) -> None:
     assert walk.client.backend_history("extra")
 
 
+@exercises("GET /cloud/prices", "GET /cloud/instances", "POST /cloud/reap")
+def launched_machines(walk: Walk) -> None:
+    """Of a server without a cloud; tests/e2e/test_ec2.py has one with machines."""
+    assert walk.client.cloud_prices(match="m7i.*", gpus=1, spot=True) == []
+    assert walk.client.cloud_instances(ended=True) == {"items": [], "problems": []}
+    assert walk.client.reap(dry_run=True)["items"] == []
+
+
 # --- discovery -----------------------------------------------------------------------------------------------
 
 

@@ -280,6 +280,15 @@ def backends(walk: CommandWalk) -> None:
     assert "removed" in walk.run("backend history extra")
 
 
+@uses("cloud prices", "cloud instances", "cloud reap")
+def launched_machines(walk: CommandWalk) -> None:
+    """On a server without a cloud; tests/e2e/test_ec2.py has one with machines."""
+    assert "nothing can be launched" in walk.run("cloud prices --match 'm7i.*' --spot --sort cpu")
+    assert walk.run("cloud instances") == "no machine runs for us\n"
+    assert "nothing to end" in walk.run("cloud reap --dry-run")
+    assert walk.run("cloud prices --backend nowhere", code=4) == ""
+
+
 @uses("reserve list", "reserve show", "reserve create", "reserve add", "reserve release")
 def reservations(walk: CommandWalk) -> None:
     made = [
