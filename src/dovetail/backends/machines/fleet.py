@@ -50,6 +50,7 @@ APPEARS_WITHIN_S = 120.0  # a provider may show a machine only some time after i
 UNCLAIMED_S = 60.0  # after a start, work whose launch was under way is bound again within this time
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 _ALIVE = (MachineState.STARTING, MachineState.RUNNING)
+_OVER = (MachineState.STOPPED, MachineState.ENDED)  # a stopped one is an orphan as soon as its node has gone
 
 log = structlog.get_logger()
 
@@ -272,7 +273,7 @@ class Fleet:
                 self._keep(_Slot(row, self._now()))
         for slot in list(self._slots.values()):
             seen = found.get(slot.row.node)
-            if seen is None or seen.state is MachineState.ENDED:
+            if seen is None or seen.state in _OVER:
                 await self._missing(slot, seen)
             else:
                 await self._seen(slot, seen)

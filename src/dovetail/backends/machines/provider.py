@@ -39,6 +39,7 @@ class MachineType:
 class MachineState(StrEnum):
     STARTING = "starting"
     RUNNING = "running"
+    STOPPED = "stopped"  # it does not run any more, and still exists: its disk, or what a failed launch left
     ENDING = "ending"
     ENDED = "ended"
 

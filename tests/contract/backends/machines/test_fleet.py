@@ -151,6 +151,19 @@ async def test_work_on_a_machine_that_is_taken_away_is_lost(tmp_path: Path) -> N
 
 
 @in_event_loop
+async def test_work_on_a_machine_that_was_stopped_is_lost_and_what_is_left_of_the_machine_is_reaped(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, reap_after=0.2) as at:
+        work = await at.rig.start_new()
+        machine = at.running[0]
+        at.provider.there[machine.id] = replace(machine, state=MachineState.STOPPED, reason="somebody stopped it")
+        end = await at.rig.finished(work.key)
+        assert "somebody stopped it" in end.reason
+        await at.until(lambda: at.provider.there[machine.id].state is MachineState.ENDED, "the reaper")
+
+
+@in_event_loop
 async def test_the_notice_of_an_interruption_drains_the_node(tmp_path: Path) -> None:
     async with scene(tmp_path) as at:
         await at.rig.start_new()
