@@ -77,6 +77,8 @@ class _Slot:
     seen: bool = False  # the provider has shown it
     idle_since: float | None = None
     draining: bool = False
+    script: str = ""  # for its first start; one machine, one script, however often its launch is repeated
+    script_since: float = 0.0
 
 
 class Fleet:
@@ -96,7 +98,7 @@ class Fleet:
         self._settings, self._join, self._agents, self._now = settings, join, agents, monotonic_s
         self._journal = MachineJournal(folder)
         self._credentials: NodeCredentials | None = None
-        self._table = SlotTable(quotas=settings.quotas)
+        self._table = SlotTable(quotas=settings.quotas, most=settings.max_machines)
         self._kinds: dict[str, MachineType] = {}  # of all nodes, as last announced
         self._described: dict[str, tuple[tuple[MachineType, bool, str | None], Node]] = {}
         self._slots: dict[str, _Slot] = {}
@@ -163,9 +165,11 @@ class Fleet:
         return found
 
     def offers(self, node: str) -> bool:
-        """Whether work may be bound to the node."""
+        """Whether work may be bound to the node. Nodes that were offered together may not all be launched."""
         kind = self._kinds.get(node)
-        return kind is not None and not self._is_ending(node, kind)
+        if kind is None or self._is_ending(node, kind):
+            return False
+        return node in self._slots or kind.fixed or not self._table.full
 
     # --- launching ---------------------------------------------------------------------------------------------
 
@@ -215,12 +219,15 @@ class Fleet:
         kind = self._table.types.get(slot.row.type)
         if kind is None:
             raise LaunchRefused(RefusalKind.INVALID, f"{slot.row.type} is not offered any more")
-        script = ""
-        if self._join is not None:
+        if self._join is not None and not self._is_script_good(slot, self._join):
             assert self._credentials is not None, "the control plane gives credentials before the start"
             token = await self._credentials.join_token(slot.row.node, self._join.within)
-            script = join_script(self._join, slot.row.node, token)
-        return await self.provider.launch(Launch(slot.row.node, kind, slot.row.token, self._owner, script))
+            slot.script, slot.script_since = join_script(self._join, slot.row.node, token), self._now()
+        return await self.provider.launch(Launch(slot.row.node, kind, slot.row.token, self._owner, slot.script))
+
+    def _is_script_good(self, slot: _Slot, join: JoinSettings) -> bool:
+        """A new token would end the one that a machine may have already whose launch was not answered."""
+        return bool(slot.script) and self._now() - slot.script_since < join.within / 2
 
     async def _launched(self, slot: _Slot, machine: Machine) -> None:
         slot.machine = machine

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dovetail.model.text.quantity import Duration
+from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import Strict
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s]+$", max_length=500)]
@@ -38,6 +38,8 @@ class MachineSettings(Strict):
     """How often types and prices are read again."""
     reap_after: Annotated[Duration, Field(ge=0, le=30 * 86_400)] = 600.0
     """How long a machine with our mark that nobody knows of may run before it is ended."""
+    max_machines: Annotated[Count, Field(ge=1, le=100_000)] = 100
+    """How many machines there may be at once, of all types together."""
     quotas: dict[Annotated[str, Field(max_length=200)], Annotated[float, Field(ge=0, le=1e9)]] = Field(
         default={}, max_length=1000
     )

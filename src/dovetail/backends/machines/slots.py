@@ -16,12 +16,17 @@ MOST_SPARES = 16
 
 @dataclass(slots=True)
 class SlotTable:
-    """`used`: the type of each node whose machine is wanted or exists."""
+    """`used`: the type of each node whose machine is wanted or exists. `most`: how many of them there may be."""
 
     types: dict[str, MachineType] = field(default_factory=dict)
     quotas: Mapping[str, float] = field(default_factory=dict)
+    most: int = 10**9
     used: dict[str, str] = field(default_factory=dict)
     launching: set[str] = field(default_factory=set)
+
+    @property
+    def full(self) -> bool:
+        return len(self.used) >= self.most
 
     def nodes(self) -> dict[str, MachineType]:
         """All nodes by name, those that are used and those that could be launched."""
@@ -38,7 +43,7 @@ class SlotTable:
         if kind.fixed:
             return [] if used else [kind.name]
         launching = sum(node in self.launching for node in used)
-        wanted = min(1 + launching, MOST_SPARES, kind.limit - len(used))
+        wanted = min(1 + launching, MOST_SPARES, kind.limit - len(used), self.most - len(self.used))
         if kind.quota in left:
             wanted = min(wanted, int(left[kind.quota] // kind.quota_units))
         taken = set(used)

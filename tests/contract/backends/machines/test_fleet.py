@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 from tests.contract.backends.conformance import BackendConformance, Subject
 from tests.contract.backends.machines.memory_provider import MemoryProvider, machine_type
-from tests.contract.backends.machines.room import JOIN, BackendInRoom, MachineRoom, backend_in_room, subject_in_room
+from tests.contract.backends.machines.room import (
+    JOIN,
+    BackendInRoom,
+    MachineRoom,
+    NoTokens,
+    backend_in_room,
+    subject_in_room,
+)
 
 from dovetail.backends.contract import Refusal
 from dovetail.backends.machines.provider import LaunchRefused, Machine, MachineState, RefusalKind
@@ -118,10 +125,43 @@ async def test_a_limit_and_a_quota_are_kept(tmp_path: Path) -> None:
 
 
 @in_event_loop
+async def test_there_are_never_more_machines_than_the_settings_allow(tmp_path: Path) -> None:
+    provider = MemoryProvider([machine_type("small"), machine_type("large")])
+    made = Scene(tmp_path, provider, MachineSettings(poll=0.05, max_machines=1))
+    await made.rig.backend.start(made.reports.report)
+    offered = [node.name for node in made.reports.nodes]
+    assert offered == ["small-1", "large-1"]
+    await made.rig.backend.bind(replace(made.rig.new_work(run_s=3600.0), node="small-1"))
+    with pytest.raises(Refusal, match="large-1"):  # it was offered when the work was placed
+        await made.rig.backend.bind(replace(made.rig.new_work(run_s=3600.0), node="large-1"))
+    await made.until(lambda: [event.name for event in made.reports.of(NodeLeft)] == ["large-1"], "the end of the offer")
+    await made.until(lambda: provider.launched == 1, "the one machine")
+    await made.rig.backend.close()
+
+
+@in_event_loop
 async def test_a_launch_whose_answer_is_lost_leaves_one_machine(tmp_path: Path) -> None:
     async with scene(tmp_path, MemoryProvider([machine_type("small")], breaks=1)) as at:
         await at.rig.start_new()
         assert at.provider.launched == 1
+
+
+@in_event_loop
+async def test_a_launch_that_is_repeated_keeps_the_script_and_with_it_the_token_of_the_machine(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    class CountedTokens(NoTokens):
+        async def join_token(self, node: str, valid_s: float) -> str:
+            made.append(node)
+            return f"join-{len(made)}"
+
+    async with scene(tmp_path, MemoryProvider([machine_type("small")], breaks=1)) as at:
+        backend = at.rig.backend
+        assert isinstance(backend, BackendInRoom)
+        backend.use_credentials(CountedTokens())
+        await at.rig.start_new()
+        assert made == ["small-1"]
+        assert "join-1" in at.provider.scripts[0]
 
 
 @in_event_loop
