@@ -28,8 +28,10 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from dovetail.backends.azure.settings import AzureSettings
 from dovetail.backends.contract import Backend
 from dovetail.backends.docker.settings import DockerSettings
+from dovetail.backends.gcp.settings import GcpSettings
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
@@ -67,7 +69,9 @@ def _built_in(settings: type[Strict], backend: str, check: str = "") -> BackendK
 
 
 KINDS: dict[str, BackendKind] = {
+    "azure": _built_in(AzureSettings, "azure.backend:AzureBackend", "azure.check:check_sdk"),
     "docker": _built_in(DockerSettings, "docker.backend:DockerBackend", "docker.check:check_sockets"),
+    "gcp": _built_in(GcpSettings, "gcp.backend:GcpBackend", "gcp.check:check_sdk"),
     "kubernetes": _built_in(
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
     ),
@@ -120,7 +124,8 @@ class BackendEntry(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: str
-    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `simulated`, or a kind of another package."""
+    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `azure`, `gcp`, `simulated`, or a kind of another
+    package."""
     settings: Strict
     """The settings of that kind; they stand beside `kind`."""
 
