@@ -107,7 +107,8 @@ class GcpWire(WireServer):
             return list(self.instances)
 
     def script(self, name: str) -> str:
-        return str(_metadata(self.instances[name])["startup-script"])
+        """`name`: with its zone or without."""
+        return str(_metadata(self.instances[name.rsplit("/", 1)[-1]])["startup-script"])
 
     def preempt(self, name: str, *, stopping: bool = False) -> None:
         """As Google takes a spot machine back. `stopping`: it has been told, and is not gone yet."""

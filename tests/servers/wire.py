@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from tests.servers.certificates import Certificate
@@ -88,7 +88,7 @@ class WireServer:
     def url(self) -> str:
         return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
 
-    def __enter__(self) -> "WireServer":
+    def __enter__(self) -> Self:
         threading.Thread(target=lambda: self._server.serve_forever(poll_interval=0.05), daemon=True).start()
         return self
 

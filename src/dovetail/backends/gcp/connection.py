@@ -4,7 +4,7 @@ which takes seconds."""
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from dovetail.backends.gcp.settings import GcpSettings
@@ -52,6 +52,9 @@ class GcpConnection:
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def close(self) -> None:
+        if self._clients is not None:
+            for each in fields(self._clients):
+                getattr(self._clients, each.name).transport.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

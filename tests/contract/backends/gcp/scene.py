@@ -21,7 +21,6 @@ def gcp_wire(folder: Path) -> Iterator[tuple[GcpWire, Path]]:
     """The fake, and the key of its service account."""
     pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed (PyPI)")
     with GcpWire() as wire:
-        assert isinstance(wire, GcpWire)
         yield wire, wire.keyfile(folder / "key.json")
 
 
