@@ -28,9 +28,11 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from dovetail.backends.azure.settings import AzureSettings
 from dovetail.backends.contract import Backend
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.ec2.settings import Ec2Settings
+from dovetail.backends.gcp.settings import GcpSettings
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.pbs.settings import PbsSettings
@@ -69,8 +71,10 @@ def _built_in(settings: type[Strict], backend: str, check: str = "") -> BackendK
 
 
 KINDS: dict[str, BackendKind] = {
+    "azure": _built_in(AzureSettings, "azure.backend:AzureBackend", "azure.check:check_sdk"),
     "docker": _built_in(DockerSettings, "docker.backend:DockerBackend", "docker.check:check_sockets"),
     "ec2": _built_in(Ec2Settings, "ec2.backend:Ec2Backend", "ec2.check:check_sdk"),
+    "gcp": _built_in(GcpSettings, "gcp.backend:GcpBackend", "gcp.check:check_sdk"),
     "kubernetes": _built_in(
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
     ),
@@ -124,7 +128,7 @@ class BackendEntry(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: str
-    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `ec2`, `simulated`, or a kind of another package."""
+    """What it is: `local`, `docker`, `slurm`, `kubernetes` or another built-in kind, or a kind of another package."""
     settings: Strict
     """The settings of that kind; they stand beside `kind`."""
 

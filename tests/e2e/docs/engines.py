@@ -108,6 +108,35 @@ def _pbs(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
     yield Engine(replaced)
 
 
+@contextmanager
+def _azure(_: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
+    """A fake of ours at the wire (`tests/servers/azure_wire.py`). Its machines boot here: each is a process."""
+    from tests.servers.azure_wire import AzureWire
+    from tests.servers.booted_machines import booted_machines
+    from tests.servers.certificates import Authority
+
+    pytest.importorskip("azure.mgmt.compute", reason="azure-mgmt-compute is not installed (PyPI)")
+    authority = Authority(folder / "authority")
+    with AzureWire(authority.server("azure")) as wire, booted_machines(wire, folder / "machines") as machines:
+        there = f"endpoint: {wire.url}\n    authority: {wire.url}\n    ca: {authority.certificate}"
+        yield Engine({"disk_gib: 64": f"poll: 200ms\n    {there}"}, server_hooks={"machines": machines.join})
+
+
+@contextmanager
+def _gcp(_: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
+    """A fake of ours at the wire (`tests/servers/gcp_wire.py`). Its machines boot here: each is a process."""
+    from tests.servers.booted_machines import booted_machines
+    from tests.servers.gcp_wire import GcpWire
+
+    pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed (PyPI)")
+    with GcpWire() as wire, booted_machines(wire, folder / "machines") as machines:
+        replaced = {
+            "/etc/dovetail/gcp.json": str(wire.keyfile(folder / "gcp.json")),
+            "disk_gib: 64": f"poll: 200ms\n    endpoint: {wire.url}",
+        }
+        yield Engine(replaced, server_hooks={"machines": machines.join})
+
+
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.
 ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
     "docker": _docker,
@@ -115,4 +144,6 @@ ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManage
     "kubernetes": _kubernetes,
     "network": _network,
     "pbs": _pbs,
+    "azure": _azure,
+    "gcp": _gcp,
 }

@@ -47,7 +47,16 @@ def test_what_can_be_sent_is_left_alone(entry: dict[str, Any]) -> None:
 
 #: Words in names of fields that mean a file or a program, and those that were looked at and mean neither.
 SUSPECT = ("file", "path", "program", "command", "config", "conf", "folder", "identity", "cert", "key", "ca", "hosts")
-HARMLESS = {"DockerSettings.hosts", "LocalSettings.folder_limit", "Taint.key"}
+HARMLESS = {
+    "AzureSettings.machine_identity",  # names of Azure, and a public key
+    "AzureSettings.managed_identity",
+    "AzureSettings.ssh_key",
+    "DockerSettings.hosts",
+    "GcpSettings.price_key",
+    "JoinSettings.program",  # on the machine that is launched
+    "LocalSettings.folder_limit",
+    "Taint.key",
+}
 
 
 def models(kind: Any) -> set[type[BaseModel]]:

@@ -8,7 +8,7 @@ import ast
 import re
 import sys
 import tomllib
-from importlib.metadata import packages_distributions
+from importlib.metadata import files, packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -33,20 +33,33 @@ def imported() -> dict[str, str]:
     found = {}
     for path in sorted((ROOT / "src").rglob("*.py")):
         for module in imports(ast.parse(path.read_text())):
-            if module != "dovetail" and module not in sys.stdlib_module_names:
-                for name in distributions.get(module, [module]):
+            top = module.partition(".")[0]
+            if top != "dovetail" and top not in sys.stdlib_module_names:
+                for name in owners(module, distributions.get(top, [top])):
                     found[canonical(name)] = str(path.relative_to(ROOT))
     return found
 
 
+def owners(module: str, candidates: list[str]) -> list[str]:
+    """Several distributions may put their modules into one package, such as `azure`: those that have this module."""
+    if len(candidates) == 1:
+        return candidates
+    path = module.replace(".", "/")
+    return [
+        name
+        for name in candidates
+        if any(str(one) in (f"{path}.py", f"{path}/__init__.py") for one in files(name) or [])
+    ]
+
+
 def imports(tree: ast.Module) -> set[str]:
-    """The top-level packages that a module imports absolutely."""
+    """The modules that a module imports absolutely; names that it imports from one may be modules, too."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return found
 
 
@@ -61,4 +74,4 @@ def test_every_declared_package_is_imported() -> None:
 
 def test_an_import_inside_a_function_counts_and_a_relative_one_does_not() -> None:
     text = "from . import a\nimport os.path\n\ndef f():\n    from starlette.responses import Response\n"
-    assert imports(ast.parse(text)) == {"os", "starlette"}
+    assert imports(ast.parse(text)) == {"os.path", "starlette.responses", "starlette.responses.Response"}

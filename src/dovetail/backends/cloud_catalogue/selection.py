@@ -11,7 +11,7 @@ from dovetail.model.text.strict import Strict
 
 #: A region or a zone: it becomes a part of node names.
 Location = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$")]
-TypePattern = Annotated[str, Field(pattern=r"^[A-Za-z0-9._*?-]{1,100}$")]
+TypePattern = Annotated[str, Field(pattern=r"^[A-Za-z0-9._*?\[\]!-]{1,100}$")]
 
 
 class SpotUse(StrEnum):
