@@ -52,7 +52,16 @@ mc_enable 0x20
 class IpmiMachine:
     def __init__(self, name: str, folder: Path, port: int) -> None:
         self.name, self.folder, self.address = name, folder, f"127.0.0.1:{port}"
-        command = ["ipmi_sim", "-n", "-c", folder / "lan.conf", "-f", folder / "board.emu", "-s", folder / "state"]
+        command: list[str | Path] = [
+            "ipmi_sim",
+            "-n",
+            "-c",
+            folder / "lan.conf",
+            "-f",
+            folder / "board.emu",
+            "-s",
+            folder / "state",
+        ]
         self.daemon = Daemon("ipmi_sim", command, folder)
 
     def bmc(self) -> dict[str, Any]:

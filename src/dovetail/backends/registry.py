@@ -32,6 +32,7 @@ from dovetail.backends.contract import Backend
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.local.settings import LocalSettings
+from dovetail.backends.metal.settings import MetalSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.slurm.settings import SlurmSettings
 from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
@@ -72,6 +73,7 @@ KINDS: dict[str, BackendKind] = {
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
     ),
     "local": _built_in(LocalSettings, "local.backend:LocalBackend"),
+    "metal": _built_in(MetalSettings, "metal.backend:MetalBackend", "metal.check:check_programs"),
     "simulated": _built_in(SimulatedSettings, "simulated.backend:SimulatedBackend"),
     "slurm": _built_in(SlurmSettings, "slurm.backend:SlurmBackend", "slurm.check:check_commands"),
 }
@@ -120,7 +122,7 @@ class BackendEntry(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: str
-    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `simulated`, or a kind of another package."""
+    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `metal`, `simulated`, or a kind of another package."""
     settings: Strict
     """The settings of that kind; they stand beside `kind`."""
 

@@ -69,6 +69,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "distance": CommandEntry(_NODES, "network.distance", "How far nodes are from each other, and set that by hand."),
     "traffic": CommandEntry(_NODES, "network.traffic", "Which workloads exchange how much, and what to declare."),
     "backend": CommandEntry(_NODES, "backends", "The systems that run work: list, add and remove them."),
+    "metal": CommandEntry(_NODES, "metal", "Bare metal: power, hardware, sensors, what being off has saved."),
     "token": CommandEntry(_NODES, "tokens", "Who may speak to the server: admin token, nodes that join."),
     "reserve": CommandEntry(_NODES, "queues.reserve", "Reserve capacity, now or later."),
     "kubernetes": CommandEntry(_PROGRAM, "kubernetes.command", "Kubernetes: check our verdicts against its scheduler."),

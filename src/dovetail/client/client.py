@@ -12,6 +12,7 @@ from typing import Self
 from dovetail.client.backends import BackendCalls
 from dovetail.client.discovery import DiscoveryCalls
 from dovetail.client.events import EventCalls
+from dovetail.client.metal import MetalCalls
 from dovetail.client.names import NameCalls
 from dovetail.client.network import NetworkCalls
 from dovetail.client.nodes import NodeCalls
@@ -45,6 +46,7 @@ class Client(
     RebalancingCalls,
     PolicyCalls,
     BackendCalls,
+    MetalCalls,
     TokenCalls,
     SystemCalls,
 ):

@@ -36,6 +36,7 @@ class MetalStatus:
 
     machine: MetalMachine
     power: PowerState | None
+    changing_to: PowerState | None
     trouble: str
     answered_at: float | None
 
@@ -60,7 +61,7 @@ class MetalBackend(MachineBackend):
     def status_of(self, machine: str) -> MetalStatus:
         """Raises KeyError."""
         watch = self.provider.watches[machine]
-        return MetalStatus(watch.machine, watch.power, str(watch.trouble or ""), watch.answered_at)
+        return MetalStatus(watch.machine, watch.power, watch.wanted, str(watch.trouble or ""), watch.answered_at)
 
     def known_inventory(self, machine: str) -> HardwareInventory | None:
         return self.provider.inventories.get(machine)

@@ -130,10 +130,9 @@ class MetalProvider:
         """Waits for those that were well: one in trouble is asked too, and its answer counts when it comes."""
         looks = {watch.look(): watch for watch in self.watches.values()}
         waited_for = [look for look, watch in looks.items() if watch.trouble is None] or list(looks)
-        answered, _ = await asyncio.wait(waited_for, timeout=PROMPT_S)
-        if not answered:  # nobody is delayed by waiting on
-            deadline_s = self._settings.answer_within
-            await asyncio.wait(waited_for, timeout=deadline_s, return_when=asyncio.FIRST_COMPLETED)
+        ended, pending = await asyncio.wait(waited_for, timeout=PROMPT_S)
+        while pending and all(looks[look].misses for look in ended):  # nobody is delayed by waiting for a first answer
+            ended, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
 
     def _away(self) -> str:
         """Why nothing can be said of any machine; empty if something can."""

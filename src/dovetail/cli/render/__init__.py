@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         events,
         fragmentation,
         measured_network,
+        metal,
         nodes,
         policies,
         profiles,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["measured_network", "rebalancing", "replicas", "services", "tokens", "traffic"]
+__all__ += ["measured_network", "metal", "rebalancing", "replicas", "services", "tokens", "traffic"]
 
 
 def __getattr__(name: str) -> ModuleType:
