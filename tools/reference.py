@@ -48,10 +48,7 @@ AMOUNTS: dict[str, tuple[str, Callable[[Any], str]]] = {
 #: What docs/reference/settings.md describes, by the path where it stands.
 SETTINGS_PAGES: dict[str, type[BaseModel]] = {
     "": Settings,
-    **{
-        f"backends.NAME (kind: {kind})": KINDS[kind].settings
-        for kind in KINDS
-    },
+    **{f"backends.NAME (kind: {kind})": KINDS[kind].settings for kind in KINDS},
     "scheduling.profiles.NAME.settings.resources": ResourcesSettings,
     "scheduling.profiles.NAME.settings.domain_availability": DomainSettings,
     "scheduling.profiles.NAME.settings.domain_packing": DomainPackingSettings,

@@ -23,6 +23,8 @@ qsub                                    slurm-wlm-torque
 slurmdbd                                slurmdbd
 mariadbd                                mariadb-server-core
 my_print_defaults                       mariadb-client-core
+ipmi_sim                                openipmi
+ipmitool                                ipmitool
 sshd                                    openssh-server
 ssh                                     openssh-client
 lldpd                                   lldpd

@@ -268,6 +268,15 @@ class LaunchingBackend(Protocol):
 
 
 @runtime_checkable
+class SavingBackend(Protocol):
+    """The additional interface of a backend that powers machines off."""
+
+    @property
+    def saved_kwh(self) -> float:
+        """What machines did not use while they were off."""
+
+
+@runtime_checkable
 class KillingBackend(Protocol):
     """The additional interface of a backend that gives tasks a grace period, and can do without."""
 

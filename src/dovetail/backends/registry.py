@@ -35,6 +35,7 @@ from dovetail.backends.ec2.settings import Ec2Settings
 from dovetail.backends.gcp.settings import GcpSettings
 from dovetail.backends.kubernetes.settings import KubernetesSettings
 from dovetail.backends.local.settings import LocalSettings
+from dovetail.backends.metal.settings import MetalSettings
 from dovetail.backends.pbs.settings import PbsSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.slurm.settings import SlurmSettings
@@ -79,6 +80,7 @@ KINDS: dict[str, BackendKind] = {
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
     ),
     "local": _built_in(LocalSettings, "local.backend:LocalBackend"),
+    "metal": _built_in(MetalSettings, "metal.backend:MetalBackend", "metal.check:check_programs"),
     "pbs": _built_in(PbsSettings, "pbs.backend:PbsBackend", "pbs.check:check_commands"),
     "simulated": _built_in(SimulatedSettings, "simulated.backend:SimulatedBackend"),
     "slurm": _built_in(SlurmSettings, "slurm.backend:SlurmBackend", "slurm.check:check_commands"),

@@ -70,6 +70,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "traffic": CommandEntry(_NODES, "network.traffic", "Which workloads exchange how much, and what to declare."),
     "backend": CommandEntry(_NODES, "backends", "The systems that run work: list, add and remove them."),
     "cloud": CommandEntry(_NODES, "cloud", "Machines launched for work: prices, instances, lost ones."),
+    "metal": CommandEntry(_NODES, "metal", "Bare metal: power, hardware, sensors, what being off has saved."),
     "token": CommandEntry(_NODES, "tokens", "Who may speak to the server: admin token, nodes that join."),
     "reserve": CommandEntry(_NODES, "queues.reserve", "Reserve capacity, now or later."),
     "kubernetes": CommandEntry(_PROGRAM, "kubernetes.command", "Kubernetes: check our verdicts against its scheduler."),

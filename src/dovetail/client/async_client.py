@@ -254,6 +254,14 @@ class AsyncClient:
     cloud_instances = awaited(Client.cloud_instances)
     reap = awaited(Client.reap)
 
+    # metal
+    metal_machines = awaited(Client.metal_machines)
+    metal_machine = awaited(Client.metal_machine)
+    metal_power = awaited(Client.metal_power)
+    metal_boot_device = awaited(Client.metal_boot_device)
+    metal_sensors = awaited(Client.metal_sensors)
+    metal_savings = awaited(Client.metal_savings)
+
     # tokens
     rotate_admin_token = awaited(Client.rotate_admin_token)
     make_join_token = awaited(Client.make_join_token)

@@ -13,6 +13,7 @@ from dovetail.client.backends import BackendCalls
 from dovetail.client.cloud import CloudCalls
 from dovetail.client.discovery import DiscoveryCalls
 from dovetail.client.events import EventCalls
+from dovetail.client.metal import MetalCalls
 from dovetail.client.names import NameCalls
 from dovetail.client.network import NetworkCalls
 from dovetail.client.nodes import NodeCalls
@@ -47,6 +48,7 @@ class Client(
     PolicyCalls,
     BackendCalls,
     CloudCalls,
+    MetalCalls,
     TokenCalls,
     SystemCalls,
 ):

@@ -30,6 +30,7 @@ from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
 from dovetail.control.services.discovery import DiscoveryService
 from dovetail.control.services.machines import MachineService
+from dovetail.control.services.metal import MetalService
 from dovetail.control.services.network import NetworkService
 from dovetail.control.services.node_credentials import MachineCredentials
 from dovetail.control.services.nodes import NodeService
@@ -104,6 +105,7 @@ class ControlPlane:
             settings, questions, self._specs, self._put_item, heard, metrics, node_of, credentials
         )
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
+        self.metal = MetalService(self._backends.members, questions.nodes)
         self.services = ServiceDesk(self.subsystems.shared("services"), self.check)
         self.discovery = DiscoveryService(self.subsystems.shared("services"), self.questions.network)
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)

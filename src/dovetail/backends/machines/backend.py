@@ -10,6 +10,8 @@ from dovetail.backends.machines.fleet import Fleet
 from dovetail.backends.machines.provider import MachineProvider
 from dovetail.backends.machines.settings import JoinSettings, MachineSettings
 from dovetail.backends.registered.backend import RegisteredBackend
+from dovetail.backends.registered.calls import NodeCall
+from dovetail.backends.registered.protocol import HeartbeatReply
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 
@@ -25,9 +27,11 @@ class MachineBackend(RegisteredBackend):
         settings: MachineSettings,
         join: JoinSettings | None,
         folder: Path,
+        boot_within_s: float | None = None,
     ) -> None:
+        """`boot_within_s`: how long machines may take that have their agents already."""
         super().__init__(name)
-        self.fleet = Fleet(name, provider, settings, join, folder, self)
+        self.fleet = Fleet(name, provider, settings, join, folder, self, boot_within_s=boot_within_s)
 
     def use_credentials(self, credentials: NodeCredentials) -> None:
         self.fleet.use_credentials(credentials)
@@ -49,6 +53,15 @@ class MachineBackend(RegisteredBackend):
             raise Refusal(f"{assignment.node} is not offered any more", FailureCause.BACKEND)
         await super().bind(assignment)
         await self.fleet.want(assignment.node)
+
+    def keeps_offline(self, node: str) -> bool:
+        return self.fleet.is_offline(node)
+
+    def _reply(self, node: str, calls: list[NodeCall]) -> HeartbeatReply:
+        """A machine that is being ended starts nothing more."""
+        if not self.fleet.ends(node):
+            return super()._reply(node, calls)
+        return HeartbeatReply([], [], [], calls, self._changes_of(node).version)
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         """What ran on machines that are gone is lost; the agents of the others report."""

@@ -45,6 +45,7 @@ AVOIDED_FOR_S = {
     RefusalKind.QUOTA: 900.0,
     RefusalKind.PERMISSION: 3600.0,
     RefusalKind.INVALID: 3600.0,
+    RefusalKind.BROKEN: 10.0,  # the next look says how it is
 }
 APPEARS_WITHIN_S = 120.0  # a provider may show a machine only some time after its launch
 UNCLAIMED_S = 60.0  # after a start, work whose launch was under way is bound again within this time
@@ -82,7 +83,8 @@ class _Slot:
 
 
 class Fleet:
-    """`join` None: machines have their agents already, as metal does, and get no script."""
+    """`join` None: machines have their agents already, as metal does, and get no script; `boot_within_s`: how long
+    these may take until they are heard."""
 
     def __init__(
         self,
@@ -93,8 +95,10 @@ class Fleet:
         folder: Path,
         agents: Agents,
         monotonic_s: Callable[[], float] = time.monotonic,
+        boot_within_s: float | None = None,
     ) -> None:
         self.name, self.provider = name, provider
+        self._joins_within_s = boot_within_s if join is None else join.within
         self._settings, self._join, self._agents, self._now = settings, join, agents, monotonic_s
         self._journal = MachineJournal(folder)
         self._credentials: NodeCredentials | None = None
@@ -103,6 +107,7 @@ class Fleet:
         self._described: dict[str, tuple[tuple[MachineType, bool, str | None], Node]] = {}
         self._slots: dict[str, _Slot] = {}
         self._avoided: dict[str, tuple[float, str]] = {}  # until when, and why, by type
+        self._unknown: dict[str, str] = {}  # why nobody can say how the machine of a node is
         self._orphans = Orphans(settings.reap_after)
         self._nodes = NodeList()
         self._report: Report | None = None
@@ -174,9 +179,18 @@ class Fleet:
     def offers(self, node: str) -> bool:
         """Whether work may be bound to the node. Nodes that were offered together may not all be launched."""
         kind = self._kinds.get(node)
-        if kind is None or self._is_ending(node, kind):
+        if kind is None or self._is_ending(node, kind) or node in self._unknown:
             return False
         return node in self._slots or kind.fixed or not self._table.full
+
+    def ends(self, node: str) -> bool:
+        """Whether its machine is being ended: what is bound to it waits until it is launched again."""
+        slot = self._slots.get(node)
+        return slot is not None and slot.row.phase is MachinePhase.ENDING
+
+    def is_offline(self, node: str) -> bool:
+        """Whether it takes no work, although an agent may be heard there."""
+        return node in self._nodes.offline
 
     # --- launching ---------------------------------------------------------------------------------------------
 
@@ -278,6 +292,7 @@ class Fleet:
     async def _take_seen(self, machines: list[Machine]) -> None:
         """Compare the provider's machines with ours."""
         found = {one.node: one for one in machines if not self._is_orphan(one)}
+        self._unknown = {one.node: one.reason for one in machines if one.state is MachineState.UNKNOWN}
         for one in machines:
             kind = self._table.types.get(one.node)
             if kind is not None and kind.fixed and one.node not in self._slots and one.state in _ALIVE:
@@ -287,7 +302,9 @@ class Fleet:
                 self._keep(_Slot(row, self._now()))
         for slot in list(self._slots.values()):
             seen = found.get(slot.row.node)
-            if seen is None or seen.state in _OVER:
+            if seen is not None and seen.state is MachineState.UNKNOWN:
+                await self._in_doubt(slot, seen)
+            elif seen is None or seen.state in _OVER:
                 await self._missing(slot, seen)
             else:
                 await self._seen(slot, seen)
@@ -311,6 +328,12 @@ class Fleet:
             slot.draining = True
             await self._tell(NodeDrained(slot.row.node, machine.reason or "its owner takes the machine back"))
 
+    async def _in_doubt(self, slot: _Slot, machine: Machine) -> None:
+        """What runs there may run on. What waits for the end of the machine, to be launched again, goes elsewhere."""
+        if slot.row.phase is MachinePhase.ENDING:
+            await self._agents.refuse(slot.row.node, machine.reason, FailureCause.BACKEND)
+            await self.provider.end(machine)
+
     async def _missing(self, slot: _Slot, ended: Machine | None) -> None:
         phase, age_s = slot.row.phase, self._now() - slot.since
         if phase is MachinePhase.LAUNCHING:
@@ -329,10 +352,13 @@ class Fleet:
             slot.joined = slot.joined or self._agents.has_agent(node)
             busy = bool(self._agents.assigned(node))
             slot.idle_since = None if busy else slot.idle_since or now
-            if self._join is not None and not slot.joined and now - slot.since > self._join.within:
-                words = f"machine {slot.row.machine} runs, but its agent did not join within {self._join.within:g} s"
+            within_s = self._joins_within_s
+            if within_s is not None and not slot.joined and now - slot.since > within_s:
+                words = f"machine {slot.row.machine} runs, but its agent did not join within {within_s:g} s"
                 self._avoided[slot.row.type] = (now + AVOIDED_FOR_S[RefusalKind.STOCK_OUT], words)
                 await self._end(slot, f"{words}; look at its console")
+            elif node in self._unknown:
+                slot.idle_since = None
             elif slot.idle_since is not None and now - slot.idle_since >= self._settings.idle:
                 await self._end(slot, "it was idle")
 
@@ -388,6 +414,7 @@ class Fleet:
             for name, kind in kinds.items()
             if kind.name in self._avoided and name not in self._slots
         }
+        avoided.update({name: why for name, why in self._unknown.items() if name in there})
         for event in self._nodes.changes(there, avoided):
             await self._tell(event)
 

@@ -42,6 +42,7 @@ class MachineState(StrEnum):
     STOPPED = "stopped"  # it does not run any more, and still exists: its disk, or what a failed launch left
     ENDING = "ending"
     ENDED = "ended"
+    UNKNOWN = "unknown"  # its controller does not say, or lies: `reason`; what runs there is left alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class RefusalKind(StrEnum):
     QUOTA = "quota"  # the account may have no more
     PERMISSION = "permission"  # the account may not do that
     INVALID = "invalid"  # the provider does not know what was asked for
+    BROKEN = "broken"  # this machine cannot be launched as things are
 
 
 class LaunchRefused(Exception):

@@ -264,6 +264,10 @@ class RegisteredBackend:
                 run.append(order.assignment)
         return HeartbeatReply(run, stop, kill, calls, self._changes_of(node).version)
 
+    def keeps_offline(self, node: str) -> bool:  # noqa: ARG002 - others know more of their nodes
+        """Whether the node takes no work although its agent is heard."""
+        return False
+
     def forget(self, node: str) -> None:
         """It was removed, and nobody waits for its orders any more."""
         self._changes.pop(node, None)

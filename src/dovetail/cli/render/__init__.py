@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         events,
         fragmentation,
         measured_network,
+        metal,
         nodes,
         policies,
         profiles,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["cloud", "measured_network", "rebalancing", "replicas", "services", "tokens", "traffic"]
+__all__ += ["cloud", "measured_network", "metal", "rebalancing", "replicas", "services", "tokens", "traffic"]
 
 
 def __getattr__(name: str) -> ModuleType:

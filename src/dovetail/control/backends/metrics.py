@@ -6,6 +6,7 @@ from functools import cache
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily
 
+from dovetail.backends.contract import SavingBackend
 from dovetail.control.backends.breaker import Circuit
 from dovetail.control.backends.health import Observe
 from dovetail.control.backends.member import Member
@@ -55,14 +56,19 @@ class BackendMetrics:
         succeeded = GaugeMetricFamily(
             "dovetail_backend_last_success_timestamp_seconds", "When a call last succeeded", labels=["backend"]
         )
+        saved = GaugeMetricFamily(
+            "dovetail_backend_saved_kilowatt_hours", "What machines did not use while they were off", labels=["backend"]
+        )
         for name, member in list(self._members.items()):
             up.add_metric([name], float(member.state == Circuit.CLOSED))
             states.add_metric([name, member.state], 1.0)
             if member.executor is not None:
                 waiting.add_metric([name], member.executor.waiting)
+                if isinstance(member.executor.backend, SavingBackend):
+                    saved.add_metric([name], member.executor.backend.saved_kwh)
                 if member.executor.health.last_success_at is not None:
                     succeeded.add_metric([name], member.executor.health.last_success_at)
-        yield from (up, states, waiting, succeeded)
+        yield from (up, states, waiting, succeeded, saved)
 
     def forget(self, backend: str) -> None:
         """The backend was removed."""

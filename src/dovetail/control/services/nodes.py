@@ -150,7 +150,7 @@ class NodeService:
         """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
         agents = self._agents(name)
         self._last_heartbeats[name] = time.monotonic()
-        if not self._nodes.is_online(name):
+        if not self._nodes.is_online(name) and not agents.keeps_offline(name):
             self._put([NodeHealthChanged(name, True, "")])
         if used is not None:
             self._observe(NodeObserved(name, used))

@@ -124,9 +124,10 @@ def backend_in_room(
     folder: Path,
     settings: MachineSettings | None = None,
     join: JoinSettings | None = JOIN,
+    boot_within_s: float | None = None,
 ) -> BackendInRoom:
     settings = settings or MachineSettings(poll=0.05, idle=3600)
-    made = BackendInRoom("cloud", provider, settings, join, folder)
+    made = BackendInRoom("cloud", provider, settings, join, folder, boot_within_s)
     made.room = room
     made.use_credentials(NoTokens())
     return made

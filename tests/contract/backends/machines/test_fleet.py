@@ -39,17 +39,24 @@ class TestMachineBackend(BackendConformance):
 
 class Scene:
     def __init__(
-        self, folder: Path, provider: MemoryProvider, settings: MachineSettings, *, joins: bool = True
+        self,
+        folder: Path,
+        provider: MemoryProvider,
+        settings: MachineSettings,
+        *,
+        joins: bool = True,
+        boot_within: float | None = None,
     ) -> None:
         self.provider, self.folder, self.settings = provider, folder, settings
         self.room = MachineRoom(provider.running, look_s=0.01)
-        self.joins = joins
+        self.joins, self.boot_within = joins, boot_within
         subject = subject_in_room(lambda: provider, self.room, folder, provider.unreachable)
         self.reports = CollectedReports(subject)
         self.rig = Rig(subject, self.backend(), self.reports)
 
     def backend(self) -> BackendInRoom:
-        return backend_in_room(self.provider, self.room, self.folder, self.settings, JOIN if self.joins else None)
+        join = JOIN if self.joins else None
+        return backend_in_room(self.provider, self.room, self.folder, self.settings, join, self.boot_within)
 
     @property
     def running(self) -> list[Machine]:
@@ -67,12 +74,14 @@ async def scene(
     idle: float = 3600.0,
     reap_after: float = 3600.0,
     joins: bool = True,
+    boot_within: float | None = None,
 ) -> AsyncIterator[Scene]:
     made = Scene(
         folder,
         provider or MemoryProvider([machine_type("small")]),
         MachineSettings(poll=0.05, idle=idle, reap_after=reap_after),
         joins=joins,
+        boot_within=boot_within,
     )
     await made.rig.backend.start(made.reports.report)
     try:
@@ -252,6 +261,41 @@ async def test_a_fixed_machine_keeps_its_node_is_powered_off_when_idle_and_on_ag
         await at.reports.until(TaskFinished, again.key)
         assert {node.name for node in at.reports.nodes} == {"rack1-u3"}
         assert provider.launched == 2
+
+
+@in_event_loop
+async def test_a_machine_of_which_nothing_is_known_takes_no_work_and_keeps_what_it_has(tmp_path: Path) -> None:
+    provider = MemoryProvider([machine_type("rack1-u3", fixed=True), machine_type("rack1-u4", fixed=True)])
+    async with scene(tmp_path, provider, idle=0.2, joins=False) as at:
+        work = await at.rig.start_new()
+        machine, node, backend = at.running[0], work.node, at.rig.backend
+        assert isinstance(backend, BackendInRoom)
+        provider.there[machine.id] = replace(machine, state=MachineState.UNKNOWN, reason="its controller hangs")
+        await at.until(lambda: not at.reports.online(node), "the node offline")
+        assert backend.keeps_offline(node)
+        with pytest.raises(Refusal):
+            await backend.bind(replace(at.rig.new_work(), node=node))
+        assert backend.assigned(node) == [work]
+        provider.there[machine.id] = machine
+        await at.until(lambda: at.reports.online(node), "the node back")
+        await backend.stop(work.key, "enough")
+        await at.until(lambda: not at.running, "its end, now that it is known and idle")
+
+
+@in_event_loop
+async def test_a_fixed_machine_whose_agent_is_not_heard_in_time_is_ended_and_left_alone(tmp_path: Path) -> None:
+    provider = MemoryProvider([machine_type("rack1-u3", fixed=True)])
+    async with scene(tmp_path, provider, joins=False, boot_within=0.3) as at:
+        at.room.running = _nobody
+        work = await at.rig.bind_new()
+        end = await at.reports.until(TaskFinished, work.key)
+        assert "its agent did not join within 0.3 s" in end.reason
+        await at.until(lambda: not at.reports.online("rack1-u3"), "the node offline")
+        assert not at.running
+
+
+async def _nobody() -> dict[str, str]:
+    return {}
 
 
 @in_event_loop
