@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 import dovetail
 from dovetail.api import (
     backends,
+    cost,
     discovery,
     measured_network,
     names,
@@ -61,6 +62,7 @@ MODULES = (
     queues,
     policies,
     service_affinity,
+    cost,
     system,
 )
 

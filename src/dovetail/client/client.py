@@ -10,6 +10,7 @@ idempotency key, so it is repeated after a lost answer without submitting twice.
 from typing import Self
 
 from dovetail.client.backends import BackendCalls
+from dovetail.client.cost import CostCalls
 from dovetail.client.discovery import DiscoveryCalls
 from dovetail.client.events import EventCalls
 from dovetail.client.names import NameCalls
@@ -44,6 +45,7 @@ class Client(
     NetworkCalls,
     RebalancingCalls,
     PolicyCalls,
+    CostCalls,
     BackendCalls,
     TokenCalls,
     SystemCalls,

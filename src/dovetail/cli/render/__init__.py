@@ -14,6 +14,8 @@ if TYPE_CHECKING:
         backends,
         batch,
         cluster,
+        cost,
+        cost_report,
         decision,
         description,
         events,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
+__all__ += ["cost", "cost_report"]
 __all__ += ["measured_network", "rebalancing", "replicas", "services", "tokens", "traffic"]
 
 
