@@ -102,7 +102,8 @@ class _Era:
         for place in self._active:
             self._pay(place, end, self._divisor)
         if is_last:
-            self._note_rates({place for place in stops[end] if holdings[place].until is None})
+            ends = ((place, holdings[place].until) for place in stops[end])
+            self._note_rates({place for place, until in ends if until is None or _us(until) > end})
 
     @property
     def _divisor(self) -> int:

@@ -97,7 +97,8 @@ class CostBook:
         """Add what was spent up to `until`, before which everything is durable. Where no node ever had a price, it
         makes no tables. Raises StoreError."""
         with self._lock:
-            self.recall(until)
+            if self.database.exist:
+                self.load(until)
             since = self.spending.at or self._source.first_price()
             if since is None or until <= since:
                 return
