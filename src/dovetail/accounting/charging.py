@@ -12,6 +12,7 @@ since 1970, never a rounded difference. Idle time takes the rest, so it may be a
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 from dovetail.accounting.days import DAY_S, day_of
@@ -51,6 +52,7 @@ def share_of(amounts: Amounts, capacity: Sequence[int]) -> int:
 def charge(facts: CostFacts, since: float, until: float) -> Charges:
     """What was charged between two moments."""
     charges, first, last = Charges(), _us(since), _us(until)
+    shares: _Shares = {}
     prices: defaultdict[str, list[NodePrice]] = defaultdict(list)
     for price in sorted(facts.prices, key=lambda one: one.at):
         prices[price.node].append(price)
@@ -62,15 +64,20 @@ def charge(facts: CostFacts, since: float, until: float) -> Charges:
         for price, end in zip(of_node, ends, strict=True):
             begin = max(first, _us(price.at))
             if price.price_nanos and begin < min(end, last):
-                _Era(price, charges, facts).charge(holdings[node], begin, min(end, last), is_last=end >= last)
+                _Era(price, charges, facts, shares).charge(holdings[node], begin, min(end, last), is_last=end >= last)
     return charges
+
+
+#: By capacity and by the identity of amounts, which workloads of one shape share.
+_Shares = dict[tuple[int, int, int], dict[int, int]]
 
 
 class _Era:
     """A node while its price and its capacity stay the same."""
 
-    def __init__(self, price: NodePrice, charges: Charges, facts: CostFacts) -> None:
+    def __init__(self, price: NodePrice, charges: Charges, facts: CostFacts, shares: _Shares) -> None:
         self._price, self._charges, self._facts = price, charges, facts
+        self._shares = shares.setdefault(price.capacity, {})
         self._active: dict[int, tuple[int, int]] = {}  # by place in the list: workload, share
         self._since: dict[int, int] = {}  # what was charged up to then
         self._sum = 0
@@ -90,7 +97,7 @@ class _Era:
                 self._pay(place, at, before)
                 self._sum -= self._active.pop(place)[1]
             came = [(place, holdings[place].workload) for place in starts.get(at, ())]
-            joining = [(place, work, share_of(self._owner(work), self._price.capacity)) for place, work in came]
+            joining = [(place, work, self._share(work)) for place, work in came]
             divisor = max(WHOLE_NODE, self._sum + sum(share for _, _, share in joining))
             if divisor != before or at % DAY_US == 0:
                 for place in self._active:
@@ -109,8 +116,12 @@ class _Era:
     def _divisor(self) -> int:
         return max(WHOLE_NODE, self._sum)
 
-    def _owner(self, workload: int) -> Amounts:
-        return self._facts.owners[workload].amounts
+    def _share(self, workload: int) -> int:
+        amounts = self._facts.owners[workload].amounts
+        known = self._shares.get(id(amounts))
+        if known is None:
+            known = self._shares[id(amounts)] = share_of(amounts, self._price.capacity)
+        return known
 
     def _pay(self, place: int, at: int, divisor: int) -> None:
         """Up to now, for as long as nothing has changed."""
@@ -153,4 +164,9 @@ def _us(at: float) -> int:
 
 
 def _day(at_us: int) -> str:
-    return day_of(at_us // MICRO)
+    return _day_called(at_us // DAY_US)
+
+
+@lru_cache(maxsize=1000)
+def _day_called(days: int) -> str:
+    return day_of(days * DAY_S)

@@ -34,7 +34,7 @@ Day = Annotated[str, AfterValidator(read_day), text_format("day", least=10, most
 
 class CostsQuery(Strict):
     """A month, or days from `since` to the one before `until`; without any, this month. `namespace`, `user` and `queue`
-    choose work, so they do not go with nodes and backends."""
+    choose work, so they do not go with nodes and backends. `limit`: so many of each currency."""
 
     by: CostBy = CostBy.NAMESPACE
     month: Month | None = None

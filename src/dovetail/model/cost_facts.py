@@ -5,6 +5,7 @@ Times are seconds since the epoch.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dovetail.model.node import Node
 from dovetail.model.resources import CPU, GPU, MEMORY, Amounts
@@ -47,9 +48,8 @@ class NodePrice:
         return NodePrice(node, at, "", "", 0, True, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """An attempt of a task held its node. `until` None: it still does."""
+class Holding(NamedTuple):
+    """An attempt of a task held its node. `until` None: it still does. There may be a hundred thousand of them."""
 
     workload: int
     node: str

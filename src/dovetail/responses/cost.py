@@ -26,8 +26,8 @@ class CostTotalRow(TypedDict):
 
 
 class CostPage(TypedDict):
-    """Days from `since` to the one before `until`, as far as they are over at `at`. The largest first; `left_off`: how
-    many smaller rows there are. `totals` are of all rows, one for each currency."""
+    """Days from `since` to the one before `until`, as far as they are over at `at`. Of each currency the largest first;
+    `left_off`: how many smaller rows there are. `totals` are of all rows, one for each currency."""
 
     by: str
     since: str

@@ -8,6 +8,7 @@ Left to others: opening the database and explaining its errors (`sql`).
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Select, func, or_, select, union
@@ -66,13 +67,14 @@ def _holdings(connection: Connection, since: float, until: float) -> Iterator[Ho
     )
     # An attempt that migrated began on each further node when it left the one before, and is placed at its first one.
     left: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
-    spans = [*_tuples(connection, past), *_tuples(connection, latest)]
-    for workload, replica, attempt, _, _, ended in spans:
-        if ended is not None:
-            left[workload, replica, attempt].append(ended)
-    for workload, replica, attempt, node, placed, ended in spans:
-        before = [at for at in left[workload, replica, attempt] if ended is None or at < ended]
-        yield Holding(workload, node, max(before, default=placed), ended)
+    ended_before = _tuples(connection, past)
+    for workload, replica, attempt, _, _, ended in ended_before:
+        left[workload, replica, attempt].append(ended)
+    for workload, replica, attempt, node, placed, ended in chain(ended_before, _tuples(connection, latest)):
+        begun = placed
+        if left and (times := left.get((workload, replica, attempt))):
+            begun = max((at for at in times if ended is None or at < ended), default=placed)
+        yield Holding(workload, node, begun, ended)
 
 
 def _owners(connection: Connection, ids: Iterable[int]) -> dict[int, WorkOwner]:
@@ -86,7 +88,8 @@ def _owners(connection: Connection, ids: Iterable[int]) -> dict[int, WorkOwner]:
     return found
 
 
-def _tuples(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+def _tuples(connection: Connection, query: Select[Any]) -> list[Any]:
     """The driver's own rows, as in `restoring`."""
     cursor: Any = connection.execute(query).cursor
-    return iter(cursor.fetchall())
+    found: list[Any] = cursor.fetchall()
+    return found

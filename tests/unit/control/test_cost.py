@@ -84,6 +84,8 @@ def test_work_and_idle_time_are_what_the_nodes_cost(client: Client) -> None:
     assert sum(row["cost"] for row in page["items"] if row["currency"] == "USD") == pytest.approx(dollars["work"])
     assert {row["name"] for row in page["items"]} == {"n-1", "n-2", "e-1", "e-2"}
     assert {row["name"] for row in client.costs("backend")["items"]} == {"cloud", "euros"}
+    few = client.costs("node", limit=1)
+    assert ([row["currency"] for row in few["items"]], few["left_off"]) == (["EUR", "USD"], 2)
 
 
 def test_a_price_counts_from_the_moment_it_is_set(client: Client) -> None:

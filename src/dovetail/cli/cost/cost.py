@@ -55,7 +55,9 @@ def list_costs(
     namespace: Annotated[
         str | None, Option("--namespace", "-n", metavar="NAMESPACE", help="Of this namespace.")
     ] = None,
-    limit: Annotated[int | None, Option(metavar="N", min=1, max=1000, help="The largest so many.")] = None,
+    limit: Annotated[
+        int | None, Option(metavar="N", min=1, max=1000, help="The largest so many of each currency.")
+    ] = None,
     output: Annotated[
         CostFormat, Option("--output", "-o", metavar="FORMAT", help="table, wide, csv, json or yaml.")
     ] = CostFormat.TABLE,
@@ -64,7 +66,7 @@ def list_costs(
     """What work has cost this month, the largest first. `dovetail cost` does this.
 
     A task pays for its share of its node for as long as it holds it. What nobody used is idle. Days and months are
-    those of UTC. Without --limit, tables show the largest 50, other formats the largest 1000.
+    those of UTC. Without --limit, tables show the largest 50 of each currency, other formats the largest 1000.
     """
     drawn = output in (CostFormat.TABLE, CostFormat.WIDE)
     with connect(url) as client:
@@ -79,11 +81,11 @@ def list_costs(
             limit=limit or (_SHOWN if drawn else None),
         )
     if output is CostFormat.CSV:
-        _write_csv([render.cost.CSV_COLUMNS, *(render.cost.csv_row(page["by"], row) for row in page["items"])])
+        write(_csv([render.cost.CSV_COLUMNS, *(render.cost.csv_row(page["by"], row) for row in page["items"])]))
+        if page["left_off"]:
+            say(f"these are the largest; {page['left_off']} smaller ones are left off")
     else:
         show(page, Format(output), lambda wide: render.cost.cost_list(page, wide))
-    if page["left_off"]:
-        say(f"these are the largest; {page['left_off']} smaller ones are left off: --limit N shows more, up to 1000")
 
 
 def _day(option: str, text: str | None, *, after: bool = False) -> str | None:
@@ -99,10 +101,6 @@ def _day(option: str, text: str | None, *, after: bool = False) -> str | None:
         assert at is not None
         day = day_of(at)
     return next_day(day) if after else day
-
-
-def _write_csv(rows: "Iterable[Sequence[object]]") -> None:
-    write(_csv(rows))
 
 
 def _csv(rows: "Iterable[Sequence[object]]") -> str:

@@ -15,6 +15,8 @@ from dovetail.control.cost.budgets import BudgetStatus, warning
 from dovetail.control.cost.metrics import CostMetrics
 from dovetail.control.subsystems.contract import Subsystem, SubsystemContext
 
+RESTS = 20  # times as long as adding up took: with very much work it is done less often, and budgets estimate
+
 log = structlog.get_logger()
 
 
@@ -29,14 +31,15 @@ class Accountant(Subsystem):
     async def run(self) -> None:
         while True:
             until = await self.context.ask(lambda _: self._book.settled_at())
+            began, now = time.monotonic(), time.time()
             await asyncio.to_thread(self._book.settle, until)
-            now = time.time()
+            took_s = time.monotonic() - began
             for status, percent in await asyncio.to_thread(self._book.due_warnings, now):
                 await self._warn(status, percent)
             if self._tidied != day_of(now):
                 await asyncio.to_thread(self._book.tidy, now)
                 self._tidied = day_of(now)
-            await asyncio.sleep(self._book.settings.every)
+            await asyncio.sleep(max(self._book.settings.every, took_s * RESTS))
 
     async def _warn(self, status: BudgetStatus, percent: int) -> None:
         """The line is durable before it is noted as told: after a crash it may be told twice, never not at all."""

@@ -29,7 +29,8 @@ class CostBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CostQuery:
-    """Days from `since` to the one before `until`. `namespace`, `user`, `queue`: only this work."""
+    """Days from `since` to the one before `until`. `namespace`, `user`, `queue`: only this work. `limit`: of each
+    currency."""
 
     by: CostBy
     since: str
@@ -76,16 +77,19 @@ class DayCost:
 
 
 def rows(connection: Connection, query: CostQuery) -> tuple[list[CostSum], int]:
-    """The largest first, and how many rows were left off."""
+    """Of each currency the largest first, and how many rows were left off."""
     return (_node_rows if query.by.of_nodes else _work_rows)(connection, query)
 
 
 def _largest(connection: Connection, asked: Select[Any], most: int) -> tuple[list[Any], int]:
-    """Of each currency the largest first: the first column is the currency, the last one the amount."""
+    """So many of each currency: the first column is the currency, the last one the amount."""
     inner = asked.subquery()
     number = connection.scalar(select(func.count()).select_from(inner)) or 0
     currency, *names, amount = inner.columns
-    found = connection.execute(select(inner).order_by(currency, amount.desc(), *names).limit(most)).all()
+    place = func.row_number().over(partition_by=currency, order_by=[amount.desc(), *names]).label("place")
+    placed = select(inner, place).subquery()
+    first = select(placed).where(placed.c.place <= most).order_by(placed.columns[0], placed.c.place)
+    found = connection.execute(first).all()
     return list(found), number - len(found)
 
 
