@@ -1,16 +1,20 @@
 """Costs on a live server: what is told agrees with what attempts and nodes say, and budgets warn and refuse."""
 
+import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.patience import wait_for
+from tests.patience import until, wait_for
 from tests.unit.api.server import serving, settings_in
 
 from dovetail.accounting.days import day_of, month_of, next_month
 from dovetail.client import Client, DovetailError
+from dovetail.control.plane import ControlPlane
+from dovetail.model.record import Batch
 from dovetail.responses.cost import CostPage
 
 PRICE = 3600.0  # one a second
@@ -191,3 +195,35 @@ def test_a_cluster_without_prices_has_no_tables_of_costs(tmp_path: Path) -> None
         wait_for(lambda: client.workload("first")["state"] == "running")
         assert not (tmp_path / "subsystems" / "cost" / "tables.db").exists()
         assert client.costs()["totals"] == []
+
+
+def test_costs_are_added_up_only_as_far_as_everything_is_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that was decided and is not written yet may still say when an attempt ended."""
+    may_write = threading.Event()
+
+    async def scene() -> None:
+        plane = ControlPlane(settings(tmp_path, every="1h"))
+        await plane.start()
+        real = plane.store.write
+
+        def slow(batch: Batch) -> None:
+            may_write.wait(60)
+            real(batch)
+
+        monkeypatch.setattr(plane.store, "write", slow)
+        try:
+            before = plane.cost.book.settled_at()
+            cordoned = asyncio.ensure_future(plane.nodes.cordon("n-1", ""))
+            await until(lambda: plane.cost.book.settled_at() == plane.cost.book.settled_at(), "a step is decided")
+            decided = plane.cost.book.settled_at()
+            assert before <= decided < time.time()
+            may_write.set()
+            await cordoned
+            assert plane.cost.book.settled_at() > decided
+        finally:
+            may_write.set()
+            await plane.stop()
+
+    asyncio.run(scene())
