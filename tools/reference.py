@@ -21,6 +21,7 @@ import yaml
 from pydantic import BaseModel
 
 from dovetail.backends.registry import KINDS
+from dovetail.control.cost.settings import CostSettings
 from dovetail.control.rebalancing.rebalancer import RebalancingSettings
 from dovetail.control.settings import Settings
 from dovetail.control.subsystems.built_in import BackendHealthSettings
@@ -54,6 +55,7 @@ SETTINGS_PAGES: dict[str, type[BaseModel]] = {
     "scheduling.profiles.NAME.settings.domain_packing": DomainPackingSettings,
     "subsystems.backend_health": BackendHealthSettings,
     "subsystems.network": MeasuringSettings,
+    "subsystems.cost": CostSettings,
     "subsystems.rebalancing": RebalancingSettings,
     "dovetail kubernetes scheduler --config": KubernetesSchedulerSettings,
     "dovetail kubernetes extender --config": KubernetesExtenderSettings,

@@ -70,4 +70,6 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "latency": latencies,
     "time-span": time_spans,
     "moment": moments,
+    "month": st.sampled_from(("2026-11", "2036-01")),
+    "day": st.sampled_from(("2026-11-03", "2036-01-31")),
 }

@@ -10,6 +10,7 @@ import dovetail
 from dovetail.api import (
     backends,
     cloud,
+    cost,
     discovery,
     measured_network,
     metal,
@@ -65,6 +66,7 @@ MODULES = (
     queues,
     policies,
     service_affinity,
+    cost,
     system,
 )
 

@@ -242,6 +242,14 @@ class AsyncClient:
     clear_service_affinity = awaited(Client.clear_service_affinity)
     clear_service_antiaffinity = awaited(Client.clear_service_antiaffinity)
 
+    # cost
+    costs = awaited(Client.costs)
+    cost_report = awaited(Client.cost_report)
+    cost_forecast = awaited(Client.cost_forecast)
+    budgets = awaited(Client.budgets)
+    set_budget = awaited(Client.set_budget)
+    remove_budget = awaited(Client.remove_budget)
+
     # backends
     backends = awaited(Client.backends)
     backend_kinds = awaited(Client.backend_kinds)

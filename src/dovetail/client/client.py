@@ -11,6 +11,7 @@ from typing import Self
 
 from dovetail.client.backends import BackendCalls
 from dovetail.client.cloud import CloudCalls
+from dovetail.client.cost import CostCalls
 from dovetail.client.discovery import DiscoveryCalls
 from dovetail.client.events import EventCalls
 from dovetail.client.metal import MetalCalls
@@ -46,6 +47,7 @@ class Client(
     NetworkCalls,
     RebalancingCalls,
     PolicyCalls,
+    CostCalls,
     BackendCalls,
     CloudCalls,
     MetalCalls,

@@ -27,6 +27,7 @@ from dovetail.cluster.resources import ResourceTable, UsageTrend
 from dovetail.model.inventory import MachineInventory
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
+from dovetail.model.offer import Offer
 from dovetail.model.record import NodeRecord, Outcomes
 from dovetail.model.requests.asks import GpuAsk, gpus_in
 from dovetail.model.requests.task_identity import TaskIdentity
@@ -76,6 +77,7 @@ class Cluster:
         self.backend_available: list[bool] = []
         self.addresses: dict[str, str] = {}  # where services on a node are reached, if that is known
         self.inventories: dict[str, MachineInventory] = {}  # what agents found in their machines
+        self.offers: dict[str, Offer] = {}  # what using a node costs
         self.offline_reasons: dict[str, str] = {}
         self.cordon_reasons: dict[str, str] = {}
         self.quarantines: dict[str, str] = {}  # why nothing new goes there for a while
@@ -121,6 +123,10 @@ class Cluster:
             self.inventories.pop(node.name, None)
         else:
             self.inventories[node.name] = node.inventory
+        if node.offer is None:
+            self.offers.pop(node.name, None)
+        else:
+            self.offers[node.name] = node.offer
         self.present[row] = True
         self._runs.clear()
         self.generation += 1
@@ -148,6 +154,7 @@ class Cluster:
         for notes in (self.addresses, self.offline_reasons, self.cordon_reasons, self.quarantines):
             notes.pop(name, None)
         self.inventories.pop(name, None)
+        self.offers.pop(name, None)
         self.drained.discard(name)
         heappush(self._vacant, row)
         self.generation += 1
@@ -264,6 +271,7 @@ class Cluster:
             taints=list(self.taints.row(row)),
             kinds=[kind for kind, bit in _KIND_BITS.items() if self.kinds[row] & bit],
             gpus=list(self.devices.groups(row)),
+            offer=self.offers.get(name),
         )
 
     def reason(self, name: str) -> str:

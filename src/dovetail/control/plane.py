@@ -17,6 +17,8 @@ from dovetail.constraints.pattern_answers import answer_all, patterns_in
 from dovetail.constraints.syntax import parser
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
+from dovetail.control.cost.book import CostBook, CostSource
+from dovetail.control.cost.desk import CostDesk
 from dovetail.control.errors import Conflict, StoreError, Unavailable
 from dovetail.control.loop.history_feed import HistoryFeed
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
@@ -57,7 +59,7 @@ from dovetail.engine.admission.admission import Admission, AdmissionConflict, En
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
-from dovetail.model.record import Batch, Snapshot
+from dovetail.model.record import Batch, HistoryLine, Snapshot
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
@@ -106,7 +108,8 @@ class ControlPlane:
         )
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.metal = MetalService(self._backends.members, questions.nodes)
-        self.services = ServiceDesk(self.subsystems.shared("services"), self.check)
+        self.cost = CostDesk(self._cost_book())
+        self.services = ServiceDesk(self.subsystems.shared("services"), self.check, self.cost.refuse_over_budget)
         self.discovery = DiscoveryService(self.subsystems.shared("services"), self.questions.network)
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)
         self.traffic = TrafficService(self.questions)
@@ -123,6 +126,12 @@ class ControlPlane:
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
         self._tasks: list[asyncio.Future[None]] = []
         self._loop: ControlLoop | None = None
+
+    def _cost_book(self) -> CostBook:
+        book: CostBook = self.subsystems.shared("cost")
+        source = CostSource(self.store.first_price, self.store.cost_facts, self._settled_at, self._note_budget)
+        book.attach(source, self.subsystems.settings("cost"))
+        return book
 
     # --- starting and stopping -------------------------------------------------------------------------------
 
@@ -155,13 +164,14 @@ class ControlPlane:
             self._written,
             self.history.ring,
         )
+        await on_store_thread(self.cost.book.recall, time.time())
         if described is not None:
             self._put_events([TopologySet(described)])
         await self._start_backends(snapshot)
         running = asyncio.get_running_loop()
         services: ServiceBook = self.subsystems.shared("services")
         work = WorkOfSubsystems(
-            self.submit, self.cancel, self._specs.many, self.commands, self.task_use.cores, services.unsettled
+            self._submit_replicas, self.cancel, self._specs.many, self.commands, self.task_use.cores, services.unsettled
         )
         access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work, self.ask)
         self.subsystems.start(access)
@@ -236,15 +246,19 @@ class ControlPlane:
 
     # --- workloads -------------------------------------------------------------------------------------------
 
-    async def submit(self, specs: list[Workload], key: IdempotencyKey | None = None) -> list[AcceptedSubmission]:
+    async def submit(
+        self, specs: list[Workload], key: IdempotencyKey | None = None, *, within_budget: bool = True
+    ) -> list[AcceptedSubmission]:
         """All workloads or none, durable on return. A repeated key returns the first answer; with another request it
-        raises Invalid."""
+        raises Invalid. `within_budget`: raises Conflict where a budget is spent."""
         await self.check(specs)
         loop = self._running()
         if key is not None:
             before = await self.read(self.store.idempotent_response, key.name)
             if before is not None:
                 return key.first_answer(before)
+        if within_budget:
+            self.cost.refuse_over_budget(spec.namespace for spec in specs)
         promise: asyncio.Future[list[AcceptedSubmission]] = asyncio.get_running_loop().create_future()
         ended = await self._ended(specs)
         prepared: list[PreparedWorkload] = []
@@ -253,10 +267,15 @@ class ControlPlane:
         loop.inbox.put(PendingSubmission(prepared, key, promise, ended))
         return await promise
 
+    async def _submit_replicas(self, specs: list[Workload]) -> list[AcceptedSubmission]:
+        """Of services, which were accepted before: a budget that is spent does not take them down."""
+        return await self.submit(specs, within_budget=False)
+
     async def check_now(self, specs: list[Workload]) -> None:
         """Raises what `submit` would raise now: Conflict or Invalid."""
         ended = await self._ended(specs)
         self._running()
+        self.cost.refuse_over_budget(spec.namespace for spec in specs)
         try:
             self._admission.admit(specs, 0, ended, time.time())
         except AdmissionConflict as conflict:
@@ -338,6 +357,16 @@ class ControlPlane:
         promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._running().inbox.put(InboxEvents(events, promise=promise))
         await promise
+
+    async def _note_budget(self, words: str) -> None:
+        """A line of the history, durable on return."""
+        promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        line = HistoryLine(time.time(), "budget", words)
+        self._running().inbox.put(InboxEvents([], promise=promise, history=[line]))
+        await promise
+
+    def _settled_at(self) -> float:
+        return self._running().settled_at
 
     def _put_events(self, events: list[Event]) -> None:
         self._put_item(InboxEvents(events))

@@ -21,12 +21,20 @@ class Offer(Strict):
     `carbon_g_per_kwh` and `watts`: of the node at full load, if they are known."""
 
     price_per_hour: Amount = 0.0
+    """The price of the whole node for an hour."""
     currency: Currency = "USD"
+    """The currency of the price, as three letters."""
     running: bool = True
+    """The machine runs now. Otherwise it is launched when work is bound to it, and costs only while work holds it."""
     start_up: Duration = 0.0
+    """How long it takes to launch it."""
     spot: bool = False
+    """Its owner may take it back at any time."""
     interruption: Share = 0.0
+    """The chance that its owner takes it back within an hour, 0 to 1."""
     carbon_g_per_kwh: Amount | None = None
+    """Grams of CO2 for each kWh that it uses, if known."""
     watts: Amount | None = None
+    """What it uses at full load, if known."""
     place: Annotated[str, Field(max_length=200)] = ""
     """Where it stands, as prices of transfer and tables of carbon name it: `aws/us-east-1`."""

@@ -273,7 +273,7 @@ class HistoryLine:
 
 @dataclass(slots=True)
 class Batch:
-    """One atomic transaction."""
+    """One atomic transaction. `at`: when it was decided."""
 
     submitted: list[NewWorkload] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
@@ -282,6 +282,7 @@ class Batch:
     history: list[HistoryLine] = field(default_factory=list)
     idempotency: list[tuple[str, str, float]] = field(default_factory=list)  # (key, response JSON, at)
     announced: list[tuple[str, str]] = field(default_factory=list)  # (node, JSON announced by its backend)
+    at: float = 0.0
 
     def __bool__(self) -> bool:
         asked = self.submitted or self.outbox or self.outbox_done or self.idempotency

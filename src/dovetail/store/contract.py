@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from dovetail.model.cost_facts import CostFacts
 from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot, TokenRecord
 
 
@@ -158,6 +159,12 @@ class Store(Protocol):
 
     def usage_totals(self, where: UsageFilter, now: float) -> UsageTotals:
         """The same for all of them together."""
+
+    def first_price(self) -> float | None:
+        """Since when nodes have cost something; None if none ever did."""
+
+    def cost_facts(self, since: float, until: float) -> CostFacts:
+        """Prices of nodes between two moments, and who held those that cost something."""
 
     def events(
         self, where: EventFilter, limit: int, after: int = 0, before: int | None = None, *, newest_first: bool = False

@@ -15,8 +15,9 @@ from sqlalchemy import ColumnElement, Connection, Select, func, select, text, tu
 from dovetail.model.reason import explanation_dict
 from dovetail.model.record import BackendRecord, TokenRecord
 from dovetail.model.task import WorkloadState
-from dovetail.store.activity import FRESH, SUMMARY, ActivityReads, id_in, with_devices
+from dovetail.store.activity import FRESH, SUMMARY, id_in, with_devices
 from dovetail.store.contract import DecisionPlace, Page, WorkloadFilter
+from dovetail.store.cost_facts import CostReads
 from dovetail.store.schema import (
     HOLDS_NODE,
     UNFINISHED,
@@ -34,7 +35,7 @@ from dovetail.store.schema import (
 T = TypeVar("T")
 
 
-class Reads(ActivityReads):
+class Reads(CostReads):
     """The questions of `contract.Store`, over the connections that `_reading` gives."""
 
     def workload(self, workload_id: int) -> dict[str, Any] | None:

@@ -137,6 +137,22 @@ nodes = sa.Table(
     sa.Column("reason", sa.Text, nullable=False),
 )
 
+# What a node cost from when on, and what it had then; no row: it never cost anything. Price 0: nothing from then on.
+# Written with the step that changed the node, for accounting (`cost_facts`).
+node_prices = sa.Table(
+    "node_prices",
+    metadata,
+    sa.Column("node", sa.Text, primary_key=True),
+    sa.Column("at", sa.Double, primary_key=True),
+    sa.Column("backend", sa.Text, nullable=False),
+    sa.Column("currency", sa.Text, nullable=False),
+    sa.Column("price_nanos", Id, nullable=False),
+    sa.Column("running", sa.Boolean, nullable=False),
+    sa.Column("cpu", Id, nullable=False),
+    sa.Column("memory", Id, nullable=False),
+    sa.Column("gpu", Id, nullable=False),
+)
+
 # What its backend said of a node last, as JSON, without what people added to it: it shows what the backend withdraws
 # when it speaks again. Apart from `nodes`, because it changes on other occasions.
 node_announcements = sa.Table(

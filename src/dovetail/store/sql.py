@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot, TokenRecord
+from dovetail.store import node_prices
 from dovetail.store.contract import StoreError
 from dovetail.store.reading import Reads
 from dovetail.store.restoring import restore_snapshot
@@ -100,6 +101,7 @@ class SqlStore(Reads):
             rows += gone
         with self._writing() as (connection, _):
             rows += connection.execute(delete(idempotency).where(idempotency.c.at < history_before)).rowcount
+            rows += node_prices.forget(connection, history_before)
         return rows
 
     def prune_oldest(self) -> int:

@@ -28,6 +28,11 @@ class SubsystemTables:
         self._is_open = False
         self._opening = threading.Lock()
 
+    @property
+    def exist(self) -> bool:
+        """Whether they were ever opened, by this process or one before."""
+        return self._path.exists()
+
     def open(self) -> None:
         """Create or upgrade the tables; nothing if they are open. Raises StoreError."""
         with self._opening:

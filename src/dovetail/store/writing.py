@@ -30,6 +30,7 @@ from dovetail.model.record import (
 )
 from dovetail.model.task import WorkloadState
 from dovetail.store import schema
+from dovetail.store.node_prices import PriceWriter
 from dovetail.store.statements import (
     Row,
     delete_by,
@@ -78,6 +79,7 @@ class BatchWriter:
         self._attempts = insert_if_absent(schema.attempts, dialect)
         self._nodes = upsert(schema.nodes, dialect).taking(*_NODE)
         self._nodes_gone = delete_by(schema.nodes, ["name"], dialect)
+        self._prices = PriceWriter(dialect)
         self._announced = upsert(schema.node_announcements, dialect).taking("node", "said")
         self._announced_gone = delete_by(schema.node_announcements, ["node"], dialect)
         self._outcomes = upsert(schema.node_outcomes, dialect).taking("node", *Outcomes._fields)
@@ -113,6 +115,7 @@ class BatchWriter:
         self._write_notes(connection, changes)
 
         self._nodes.run(connection, map(_node_row, changes.nodes))
+        self._prices.write(connection, changes.nodes, changes.nodes_gone, batch.at)
         self._announced.run(connection, dict(batch.announced).items())
         self._outcomes.run(connection, ((node, *counts) for node, counts in changes.outcomes.items()))
         # Gone after changed: a node that left in this batch leaves nothing behind, whatever the batch says of it.

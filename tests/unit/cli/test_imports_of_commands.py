@@ -58,6 +58,11 @@ ASKED = """
     why-not guarded node-1
     capacity --cpu 1
     fragmentation
+    cost
+    cost forecast
+    cost report
+    budget
+    budget set guarded 5 EUR
     policy
     policy set guarded-rule --require node.free.cpu>1
     constraint check node.free.cpu>1

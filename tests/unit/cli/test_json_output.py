@@ -36,6 +36,7 @@ from dovetail.responses.combined import (
     Versions,
     WorkloadDescription,
 )
+from dovetail.responses.cost import BudgetRow, CostForecast, CostPage
 from dovetail.responses.discovery import ServiceEndpoints
 from dovetail.responses.network import (
     DiscoveredTopology,
@@ -88,6 +89,11 @@ PRINTED: dict[str, Any] = {
     "why-not stuck node-1": WhyNotAnswer,
     "capacity --cpu 1": CapacityAnswer,
     "fragmentation": FragmentationReport,
+    "cost list": CostPage,
+    "cost --by node": CostPage,
+    "cost forecast": CostForecast,
+    "budget list": list[BudgetRow],
+    "budget set team 500 USD": BudgetRow,
     "policy list": list[PolicyDetail],
     "policy show east": PolicyDetail,
     "policy show east --version 1": PolicyVersion,
@@ -180,7 +186,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.restart_service("web")
         wait_for(lambda: client.service("web")["ready"])
         client.apply({"kind": "service", "name": "found"})
-        client.register_node({"name": "own", "taints": [{"key": "nobody", "effect": "NoSchedule"}]})
+        client.set_budget("research", 500)
+        for_nobody = [{"key": "nobody", "effect": "NoSchedule"}]
+        client.register_node({"name": "own", "taints": for_nobody, "offer": {"price_per_hour": 3600}})
         wait_for(lambda: client.workload("stuck")["reason"])
         wait_for(lambda: client.workload("job")["state"] == "running")
         yield found

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         batch,
         cloud,
         cluster,
+        cost,
+        cost_report,
         decision,
         description,
         events,
@@ -39,7 +41,18 @@ if TYPE_CHECKING:
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["cloud", "measured_network", "metal", "rebalancing", "replicas", "services", "tokens", "traffic"]
+__all__ += [
+    "cloud",
+    "cost",
+    "cost_report",
+    "measured_network",
+    "metal",
+    "rebalancing",
+    "replicas",
+    "services",
+    "tokens",
+]
+__all__ += ["traffic"]
 
 
 def __getattr__(name: str) -> ModuleType:

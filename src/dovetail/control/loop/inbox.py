@@ -10,7 +10,7 @@ from typing import TypeVar
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.engine.admission.admission import Ended
 from dovetail.model.event import Event
-from dovetail.model.record import spec_text
+from dovetail.model.record import HistoryLine, spec_text
 from dovetail.model.requests.terms import Terms, terms_json
 from dovetail.model.workloads.workload import Workload
 
@@ -46,13 +46,14 @@ class PendingSubmission:
 
 @dataclass(slots=True)
 class InboxEvents:
-    """Events, with the outbox commands that they confirm (kind, key), and announcements of nodes (name, JSON; see
-    `backends.announcements`)."""
+    """Events, with the outbox commands that they confirm (kind, key), announcements of nodes (name, JSON; see
+    `backends.announcements`), and lines of the history."""
 
     events: list[Event]
     done: list[tuple[str, str]] = field(default_factory=list)
     promise: "asyncio.Future[None] | None" = None
     announced: list[tuple[str, str]] = field(default_factory=list)
+    history: list[HistoryLine] = field(default_factory=list)
 
 
 Item = TypeVar("Item", PendingSubmission, InboxEvents)

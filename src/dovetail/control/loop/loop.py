@@ -7,7 +7,7 @@ process dies first, the step never happened.
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,9 +81,15 @@ class ControlLoop:
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
         self._remembered_at = time.time()
+        self._unwritten: deque[float] = deque()  # when the steps were decided that are not durable yet
         self._learned = False  # something was learned since memory was last written
         # Latest answers by idempotency key, for a key that arrives twice before the first is durable.
         self._answered: OrderedDict[str, tuple[IdempotencyKey, list[AcceptedSubmission]]] = OrderedDict()
+
+    @property
+    def settled_at(self) -> float:
+        """Everything that happened before this moment is durable. Ask on the thread of the loop."""
+        return self._unwritten[0] if self._unwritten else time.time()
 
     async def run(self) -> None:
         """Until cancelled. While one step is written, the next is decided."""
@@ -102,6 +108,8 @@ class ControlLoop:
             # One step is written, one waits, and no third is made: who comes now would have to wait for all of them.
             await self._handed_over.wait()
             step = self._turn()
+            if step.batch:
+                self._unwritten.append(step.batch.at)
             if step.batch or step.promises:
                 self._handed_over.clear()
                 await steps.put(step)
@@ -113,6 +121,7 @@ class ControlLoop:
             self._handed_over.set()
             if step.batch:
                 await self._write(step.batch)
+                self._unwritten.popleft()
                 await self._after_write(step)
             for promise, result in step.promises:
                 if not promise.done():
@@ -121,7 +130,7 @@ class ControlLoop:
     def _turn(self) -> LoopStep:
         began = time.perf_counter()
         now = time.time()
-        step = LoopStep()
+        step = LoopStep(Batch(at=now))
         commands: list[Command] = []
         for item in self.inbox.taken():
             if isinstance(item, PendingSubmission):
@@ -204,6 +213,7 @@ class ControlLoop:
                 step.batch.history += self._backend_lines.of(event, now)
         step.batch.outbox_done += item.done
         step.batch.announced += item.announced
+        step.batch.history += item.history
         if item.promise is not None:
             step.promises.append((item.promise, None))
         return commands

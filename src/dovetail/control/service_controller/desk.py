@@ -5,7 +5,7 @@ Names are read as those of workloads are: `web`, `team/web`.
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
@@ -49,10 +49,16 @@ class ServiceStatus:
 
 
 class ServiceDesk:
-    """`check`: raises Invalid for workloads that this server never accepts."""
+    """`check`: raises Invalid for workloads that this server never accepts. `refuse`: raises Conflict where a budget of
+    these namespaces allows no more work; what is there stays up, and can be changed and replaced."""
 
-    def __init__(self, book: ServiceBook, check: Callable[[list[Workload]], Awaitable[None]]) -> None:
-        self._book, self._check = book, check
+    def __init__(
+        self,
+        book: ServiceBook,
+        check: Callable[[list[Workload]], Awaitable[None]],
+        refuse: Callable[[Iterable[str]], None],
+    ) -> None:
+        self._book, self._check, self._refuse = book, check, refuse
 
     # --- looking -------------------------------------------------------------------------------------------------
 
@@ -121,6 +127,8 @@ class ServiceDesk:
                 raise Conflict(
                     f"service {shown(spec.name)} is being removed; apply it again when its replicas are gone"
                 )
+            if record is None or spec.replicas > record.replicas:
+                self._refuse([spec.namespace])
         if dry_run:
             return [_planned(await on_store_thread(self._book.get, (s.namespace, s.name)), s) for s in specs]
         done: dict[tuple[str, str], Applied] = {}
@@ -143,6 +151,8 @@ class ServiceDesk:
             if bounds is not None and not bounds.min <= replicas <= bounds.max:
                 words = f"{record.name} scales itself between {bounds.min} and {bounds.max} replicas"
                 raise Conflict(f"{words}; change autoscale in its definition, or choose a number between these")
+            if replicas > record.replicas:
+                self._refuse([record.namespace])
             return replace(record, replicas=replicas, progress_at=self._book.now())
 
         return await self._changed(ref, namespace, change)

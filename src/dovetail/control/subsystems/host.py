@@ -88,6 +88,11 @@ class SubsystemHost:
         """What the declared metrics function of a subsystem made."""
         return self._hosted[name].metrics
 
+    def settings(self, name: str) -> Any:
+        """Those of a subsystem, checked; None where it cannot be used."""
+        hosted = self._hosted.get(name)
+        return None if hosted is None else hosted.settings
+
     def shared(self, name: str) -> Any:
         """What the declared `shared` function of a subsystem made, for routes; None where it does not run."""
         hosted = self._hosted.get(name)

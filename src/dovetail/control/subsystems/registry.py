@@ -12,6 +12,7 @@ from dovetail.control.subsystems.declaration import SubsystemCommand, SubsystemD
 from dovetail.model.plugin_loading import PluginError, load_object, load_plugin, offered_plugins
 
 GROUP = "dovetail.subsystems"
+_COST = "dovetail.control.cost"
 _REBALANCING = "dovetail.control.rebalancing"
 _SERVICES = "dovetail.control.service_controller"
 _MODULE = "dovetail.control.subsystems.built_in"
@@ -50,6 +51,16 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             migrations=Path(__file__).parent / "network" / "revisions",
             opens_later=True,
             shared=f"{_NETWORK}.probe_board:ProbeBoard",
+            always=True,
+        ),
+        SubsystemDeclaration(
+            "cost",
+            f"{_COST}.accountant:Accountant",
+            settings=f"{_COST}.settings:CostSettings",
+            metrics=f"{_COST}.metrics:CostMetrics",
+            migrations=Path(__file__).parent.parent / "cost" / "revisions",
+            opens_later=True,
+            shared=f"{_COST}.book:CostBook",
             always=True,
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),

@@ -386,6 +386,32 @@ def affinity_of_services(walk: Walk) -> None:
     walk.client.cancel("of-cart")
 
 
+# --- cost ----------------------------------------------------------------------------------------------------
+
+
+@exercises("GET /cost", "GET /cost/report", "GET /cost/forecast")
+def cost(walk: Walk) -> None:
+    walk.client.register_node({"name": "rented", "capacity": {"cpu": 1}, "offer": {"price_per_hour": 3600}})
+    [row] = walk.client.costs("node")["items"]
+    assert row["name"] == "rented"
+    assert row["idle"] is not None
+    assert row["idle"] > 0
+    assert walk.client.costs("workload", month="2020-01", namespace="team")["items"] == []
+    assert walk.client.cost_report()["by"]["backend"][0]["name"] == "registered"
+    assert walk.client.cost_forecast()["items"][0]["per_hour"] == 3600
+    walk.client.remove_node("rented")
+
+
+@exercises("GET /budgets", "PUT /budgets/{namespace}", "DELETE /budgets/{namespace}")
+def budgets(walk: Walk) -> None:
+    walk.client.set_budget("team", 500, "EUR", on_limit="refuse", by="ada")
+    walk.client.set_budget("team", 400, "EUR")
+    [row] = walk.client.budgets()
+    assert (row["namespace"], row["amount"], row["currency"], row["state"]) == ("team", 400, "EUR", "ok")
+    walk.client.remove_budget("team")
+    assert walk.client.budgets() == []
+
+
 # --- network -------------------------------------------------------------------------------------------------
 
 

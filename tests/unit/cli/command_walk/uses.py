@@ -370,6 +370,43 @@ def services(walk: CommandWalk) -> None:
     wait_for(lambda: not walk.client.services())
 
 
+# --- cost ----------------------------------------------------------------------------------------------------
+
+
+@uses("cost list", "cost forecast", "cost report")
+def cost(walk: CommandWalk) -> None:
+    walk.node("rented", offer={"price_per_hour": 3600})
+    wait_for(lambda: walk.client.costs("node")["totals"][0]["total"])
+    assert "rented" in walk.run("cost --by node")
+    assert walk.run("cost --by backend -o csv").startswith(
+        "by,name,namespace,workload,backend,currency,cost,idle\nbackend,registered,,,registered,USD,0.0,"
+    )
+    assert "all nodes" in walk.run("cost forecast")
+    report = walk.folder / "report.html"
+    walk.run(f"cost report -o {report}")
+    page = report.read_text()
+    assert "<svg" in page
+    assert "rented" in page
+    for foreign in ("<script", "http:", "https:", "@import", "url("):
+        assert foreign not in page
+    walk.run(f"cost report --month 2020-01 -o {walk.folder / 'old.csv'}")
+    assert (walk.folder / "old.csv").read_text() == walk.run("cost report --month 2020-01")
+    walk.run("cost report -o report.pdf", code=2)
+    walk.run("cost --month 2020-13", code=2)
+    assert "no node that costs anything" in walk.run("cost --since 2020-01-01 --until 2020-01-31")
+    walk.client.remove_node("rented")
+
+
+@uses("budget list", "budget set", "budget remove")
+def budget(walk: CommandWalk) -> None:
+    assert "no namespace has a budget" in walk.run("budget")
+    assert "500.00 EUR" in walk.run("budget set team 500 eur --on-limit refuse --by ada")
+    assert "team" in walk.run("budget list")
+    assert "budget removed" in walk.run("budget remove team")
+    walk.run("budget remove team", code=4)
+    assert "budget of namespace team removed" in walk.run("events --kind budget")
+
+
 # --- this program --------------------------------------------------------------------------------------------
 
 
