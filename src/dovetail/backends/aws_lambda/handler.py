@@ -23,6 +23,8 @@ import signal
 import threading
 import time
 import traceback
+from collections.abc import Callable
+from typing import Any
 
 BEAT_S = float(os.environ.get("DOVETAIL_BEAT_S", "2"))
 GRACE_S = float(os.environ.get("DOVETAIL_GRACE_S", "5"))
@@ -30,17 +32,18 @@ MARGIN_S = 1.0  # before Lambda's time limit
 KEPT_S = 14 * 86400
 MOST_BYTES = 300_000  # an item of DynamoDB holds 400 KB
 _RUNNING, _STOPPING, _ENDED = "running", "stopping", "ended"
-_client = None
+_client: Any = None
+Handler = Callable[[Any, Any], Any]
 
 
 class TaskStopped(BaseException):
     """Raised inside the handler when its call is to end. Not an Exception, so that few catch it."""
 
 
-def recorded(handle):
+def recorded(handle: Handler) -> Handler:
     """The handler, run once a key, with its result recorded."""
 
-    def run_once(event, context):
+    def run_once(event: Any, context: Any) -> Any:
         about = event.get("dovetail") if isinstance(event, dict) else None
         if not isinstance(about, dict) or "key" not in about:
             return handle(event, context)
@@ -52,91 +55,119 @@ def recorded(handle):
     return run_once
 
 
-def _run(handle, event, context, record):
-    done, why = threading.Event(), []
-    before = signal.signal(signal.SIGUSR1, _raise_stopped)
-    watching = threading.Thread(target=_watch, args=(record, context, done, why), daemon=True)
+class _Interruption:
+    """Raises TaskStopped in the main thread, and only while the handler runs there. The signal stays taken: one that
+    comes late must not end the process."""
+
+    def __init__(self) -> None:
+        self.inside = True
+        self.why = ""
+        signal.signal(signal.SIGUSR1, self._arrived)
+
+    def interrupt(self, why: str) -> None:
+        self.why = why
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    def _arrived(self, _number: int, _frame: object) -> None:
+        if self.inside:
+            self.inside = False
+            raise TaskStopped
+
+
+def _run(handle: Handler, event: Any, context: Any, record: "_Record") -> Any:
+    done, interruption = threading.Event(), _Interruption()
+    watching = threading.Thread(target=_watch, args=(record, context, done, interruption), daemon=True)
     watching.start()
     try:
-        try:
-            value = handle(event, context)
-        finally:
-            done.set()
-            signal.signal(signal.SIGUSR1, before or signal.SIG_DFL)
+        value = handle(event, context)
+        interruption.inside = False
     except TaskStopped:
-        words = why[0] if why else "stopped"
-        record.end("stopped", words, words if words.startswith("Task timed out") else "")
-        return {"dovetail": words}
+        record.end("stopped", interruption.why, "")
+        return {"dovetail": interruption.why}
     except BaseException as error:
+        interruption.inside = False
         record.end("failed", f"{type(error).__name__}: {error}", traceback.format_exc())
         return {"dovetail": "failed"}
-    record.end("returned", "", json.dumps(value, ensure_ascii=False, default=str))
-    return {"dovetail": "returned"}
+    else:
+        record.end("returned", "", json.dumps(value, ensure_ascii=False, default=str))
+        return {"dovetail": "returned"}
+    finally:
+        done.set()
+        watching.join()  # it must not interrupt the next event of this process
 
 
-def _raise_stopped(_number, _frame):
-    raise TaskStopped
-
-
-def _watch(record, context, done, why):
+def _watch(record: "_Record", context: Any, done: threading.Event, interruption: _Interruption) -> None:
     left_ms = getattr(context, "get_remaining_time_in_millis", lambda: 900_000)
     until = time.monotonic() + left_ms() / 1000 - MARGIN_S
-    while not done.wait(max(0.0, min(BEAT_S, until - time.monotonic()))):
+    why = ""
+    while not why:
+        if done.wait(max(0.0, min(BEAT_S, until - time.monotonic()))):
+            return
         if time.monotonic() >= until:
-            why.append("Task timed out: the function's own time limit was reached")
+            why = "Task timed out: it reached the time limit of the function"
         else:
-            try:
-                if record.beat():
-                    continue
-            except Exception:  # the table cannot be reached now: the next beat may
-                continue
-            why.append("stopped")
-        break
-    else:
-        return
-    signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+            why = "" if _beats(record) else "stopped"
+    interruption.interrupt(why)
     if not done.wait(GRACE_S):
-        record.end("stopped", f"{why[0]}; its handler did not end, so its process was ended", "")
+        record.end("stopped", f"{why}; its handler did not end, so its process was ended", "")
         os._exit(1)
+
+
+def _beats(record: "_Record") -> bool:
+    try:
+        return record.beat()
+    except Exception:  # the table cannot be reached now: the next beat may
+        return True
 
 
 class _Record:
     """The item of one key."""
 
-    def __init__(self, key):
+    def __init__(self, key: str) -> None:
         self.key = key
 
-    def claim(self, request):
-        values = {":running": {"S": _RUNNING}, ":one": {"N": "1"}, ":request": {"S": str(request)},
-                  ":expires": {"N": str(int(time.time()) + KEPT_S)}}  # fmt: skip
+    def claim(self, request: str) -> bool:
+        values = {
+            ":running": {"S": _RUNNING},
+            ":one": {"N": "1"},
+            ":request": {"S": str(request)},
+            ":expires": {"N": str(int(time.time()) + KEPT_S)},
+        }
         names = {"#state": "state", "#beat": "beat", "#request": "request", "#expires": "expires"}
         what = "SET #state = :running, #beat = :one, #request = :request, #expires = :expires"
         return self._update(what, "attribute_not_exists(#state)", values, names)
 
-    def beat(self):
+    def beat(self) -> bool:
         """False if it is to stop."""
         values = {":running": {"S": _RUNNING}, ":one": {"N": "1"}}
         what = "SET #beat = #beat + :one"
         return self._update(what, "#state = :running", values, {"#state": "state", "#beat": "beat"})
 
-    def end(self, how, reason, output):
+    def end(self, how: str, reason: str, output: str) -> None:
         """Nothing happens if its end is written already: the first counts."""
         cut = output.encode(errors="replace")
         output = output if len(cut) <= MOST_BYTES else cut[:MOST_BYTES].decode(errors="ignore")
-        values = {":running": {"S": _RUNNING}, ":stopping": {"S": _STOPPING}, ":ended": {"S": _ENDED},
-                  ":how": {"S": how}, ":reason": {"S": reason[:2000]}, ":output": {"S": output},
-                  ":cut": {"BOOL": len(cut) > MOST_BYTES}}  # fmt: skip
+        values: dict[str, Any] = {
+            ":running": {"S": _RUNNING},
+            ":stopping": {"S": _STOPPING},
+            ":ended": {"S": _ENDED},
+            ":how": {"S": how},
+            ":reason": {"S": reason[:2000]},
+            ":output": {"S": output},
+            ":cut": {"BOOL": len(cut) > MOST_BYTES},
+        }
         names = {"#state": "state", "#how": "how", "#reason": "reason", "#output": "output", "#cut": "cut"}
         what = "SET #state = :ended, #how = :how, #reason = :reason, #output = :output, #cut = :cut"
         for pause_s in (0.2, 1.0, 3.0, None):
             try:
-                return self._update(what, "#state IN (:running, :stopping)", values, names)
+                self._update(what, "#state IN (:running, :stopping)", values, names)
+                return
             except Exception:
                 if pause_s is None:
                     raise
                 time.sleep(pause_s)
 
-    def _update(self, what, condition, values, names):
+    def _update(self, what: str, condition: str, values: dict[str, Any], names: dict[str, str]) -> bool:
         """False if the condition does not hold."""
         global _client
         if _client is None:

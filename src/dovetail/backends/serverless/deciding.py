@@ -65,7 +65,7 @@ def _unseen(record: CallRecord, asked: CallResult, *, stopping: bool) -> CallSte
     if stopping:
         return CallStep(CallDo.END, asked, forbid=True)
     if record.state is CallState.ADOPTED:
-        return CallStep(CallDo.END, CallResult(None, NO_TRACE), forbid=True)
+        return CallStep(CallDo.END, CallResult(None, NO_TRACE), ran=True, forbid=True)  # it was bound once
     return CallStep(CallDo.WAIT if record.accepted else CallDo.SEND)
 
 
