@@ -1,7 +1,7 @@
 """An emulator of AWS that runs Lambda functions for real, as processes of this machine: ministack, from PyPI.
 
-It pins libraries that other tools of the tests need in other versions, so it has an environment of its own in the user's
-cache: `python -m tests.servers.ministack` makes it (`make test-deps` does). Looking makes nothing.
+It pins libraries that other tools of the tests need in other versions, so it has an environment of its own in the
+user's cache: `python -m tests.servers.ministack` makes it (`make test-deps` does). Looking makes nothing.
 """
 
 import io
@@ -50,7 +50,7 @@ class Ministack:
         import boto3
 
         keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, region_name=REGION, endpoint_url=self.url, **keys)  # type: ignore[call-overload]
+        return boto3.client(service, region_name=REGION, endpoint_url=self.url, **keys)
 
     def make_function(self, name: str, files: dict[str, str], handler: str, **fields: Any) -> None:
         packed = io.BytesIO()
@@ -60,7 +60,8 @@ class Ministack:
         asked = {"Runtime": "python3.12", "Role": f"arn:aws:iam::{ACCOUNT}:role/any", "Timeout": 60} | fields
         client = self.client("lambda")
         client.create_function(FunctionName=name, Handler=handler, Code={"ZipFile": packed.getvalue()}, **asked)
-        client.get_waiter("function_active_v2").wait(FunctionName=name, WaiterConfig={"Delay": 1})
+        often = {"Delay": 0.1, "MaxAttempts": 600}
+        client.get_waiter("function_active_v2").wait(FunctionName=name, WaiterConfig=often)
 
     def make_table(self, name: str) -> None:
         key = [{"AttributeName": "key", "KeyType": "HASH"}]

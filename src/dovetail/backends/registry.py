@@ -28,6 +28,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from dovetail.backends.aws_lambda.settings import LambdaSettings
+from dovetail.backends.azure_functions.settings import AzureFunctionsSettings
 from dovetail.backends.contract import Backend
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.kubernetes.settings import KubernetesSettings
@@ -67,6 +69,8 @@ def _built_in(settings: type[Strict], backend: str, check: str = "") -> BackendK
 
 
 KINDS: dict[str, BackendKind] = {
+    "aws_lambda": _built_in(LambdaSettings, "aws_lambda.backend:LambdaBackend", "aws_lambda.check:check_library"),
+    "azure_functions": _built_in(AzureFunctionsSettings, "azure_functions.backend:AzureFunctionsBackend"),
     "docker": _built_in(DockerSettings, "docker.backend:DockerBackend", "docker.check:check_sockets"),
     "kubernetes": _built_in(
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
@@ -120,7 +124,8 @@ class BackendEntry(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: str
-    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `simulated`, or a kind of another package."""
+    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `aws_lambda`, `azure_functions`, `simulated`, or a kind of
+    another package."""
     settings: Strict
     """The settings of that kind; they stand beside `kind`."""
 

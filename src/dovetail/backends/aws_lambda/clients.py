@@ -1,7 +1,7 @@
 """boto3 on threads, and what its errors mean for a call.
 
-boto3 repeats nothing by itself here: whether a call may be sent again is for the journal to say. Every request runs on a
-thread of its own that ends with the process: one that waits for a function must not delay the end of the server.
+boto3 repeats nothing by itself here: whether a call may be sent again is for the journal to say. Every request runs on
+a thread of its own that ends with the process: one that waits for a function must not delay the end of the server.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class AwsClients:
                 max_pool_connections=connections,
                 tcp_keepalive=True,
             )
-            return session.client(service, endpoint_url=settings.endpoint, config=config)  # type: ignore[call-overload]
+            return session.client(service, endpoint_url=settings.endpoint, config=config)
 
         self.quick = client("lambda", settings.answer_within_s, settings.parallel)
         self.patient = client("lambda", LONGEST_CALL_S, 100)

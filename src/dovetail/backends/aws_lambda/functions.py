@@ -39,7 +39,7 @@ class LambdaFunctions:
         self._clients: AwsClients | None = None
         self._tables: dict[str, ResultTable] = {}
 
-    async def open(self, cluster: str) -> None:
+    async def open(self) -> None:
         if self._clients is None:
             self._clients = await on_thread(lambda: AwsClients(self._settings), "boto3")
             names = {one.table for one in self._settings.functions if one.table is not None}
@@ -69,7 +69,7 @@ class LambdaFunctions:
             raise CallRefused(words, FailureCause.WORKLOAD)
 
     async def describe(self) -> dict[str, Node | Exception]:
-        unreserved = await self._asked("get_account_settings")
+        unreserved = await self._asked("get_account_settings", {})
         left = int(unreserved["AccountLimit"]["UnreservedConcurrentExecutions"])
         found = await asyncio.gather(*(self._describe(one, left) for one in self._functions.values()))
         return dict(zip(self._functions, found, strict=True))
@@ -80,16 +80,18 @@ class LambdaFunctions:
         if (qualifier := order.call.qualifier or function.qualifier) is not None:
             asked["Qualifier"] = qualifier
         if self.records(order.node):
-            await self._asked("invoke", InvocationType="Event", **asked)
+            await self._asked("invoke", {"InvocationType": "Event", **asked})
             return CallAccepted()
-        answer = await self._asked("invoke", patient=True, InvocationType="RequestResponse", LogType="Tail", **asked)
+        answer = await self._asked(
+            "invoke", {"InvocationType": "RequestResponse", "LogType": "Tail", **asked}, patient=True
+        )
         return result_in_answer(answer)
 
-    async def find(self, node: str, key: str, handle: str) -> CallSeen | None:
+    async def find(self, node: str, key: str, handle: str) -> CallSeen | None:  # noqa: ARG002 (of other services)
         table = self._table_of(node)
         return None if table is None else await table.find(key)
 
-    async def cancel(self, node: str, key: str, handle: str, reason: str) -> bool:
+    async def cancel(self, node: str, key: str, handle: str, reason: str) -> bool:  # noqa: ARG002 (of other services)
         table = self._table_of(node)
         if table is None:
             return False
@@ -104,13 +106,13 @@ class LambdaFunctions:
         named = {"FunctionName": function.name}
         aliased = named if function.qualifier is None else {**named, "Qualifier": function.qualifier}
         try:
-            told = await self._asked("get_function_configuration", **aliased)
+            told = await self._asked("get_function_configuration", aliased)
             if told.get("State") in _UNUSABLE_STATES:
                 words = f"function {function.name} is {told['State']}: {told.get('StateReason', '')}"
                 return CallRefused(words.rstrip(": "), FailureCause.BACKEND)
             most = function.concurrency
             if most is None:
-                reserved = await self._asked("get_function_concurrency", **named)
+                reserved = await self._asked("get_function_concurrency", named)
                 most = int(reserved.get("ReservedConcurrentExecutions", unreserved))
         except CallRefused as error:
             return error
@@ -139,7 +141,7 @@ class LambdaFunctions:
             start_up_s=self._settings.cold_start_s,
         )
 
-    async def _asked(self, operation: str, *, patient: bool = False, **fields: Any) -> dict[str, Any]:
+    async def _asked(self, operation: str, fields: dict[str, Any], *, patient: bool = False) -> dict[str, Any]:
         assert self._clients is not None, "the service is not open"
         client = self._clients.patient if patient else self._clients.quick
 

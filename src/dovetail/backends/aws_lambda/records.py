@@ -9,7 +9,9 @@ keys within a moment are one request.
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from dovetail.backends.aws_lambda.clients import AwsClients, AwsUnreachable, meaning_of, on_thread
 from dovetail.backends.serverless.calls import (
@@ -25,6 +27,7 @@ from dovetail.model.failure_cause import FailureCause
 GATHER_S = 0.01
 MOST_KEYS = 100  # of one BatchGetItem
 _TIMED_OUT = "Task timed out"
+T = TypeVar("T")
 
 
 class ResultTable:
@@ -61,9 +64,7 @@ class ResultTable:
             asking.cancel()
         await asyncio.gather(*self._asking, return_exceptions=True)
 
-    async def _write(
-        self, key: str, what: str, condition: str, values: dict[str, str], names: dict[str, str]
-    ) -> bool:
+    async def _write(self, key: str, what: str, condition: str, values: dict[str, str], names: dict[str, str]) -> bool:
         """False if the condition does not hold."""
 
         def write() -> bool:
@@ -89,7 +90,7 @@ class ResultTable:
         try:
             for place in range(0, len(keys), MOST_KEYS):
                 some = keys[place : place + MOST_KEYS]
-                found = await self._called(lambda some=some: self._read(some))  # type: ignore[misc]
+                found = await self._called(partial(self._read, some))
                 for key in some:
                     _give(asked[key], found.get(key))
         except BaseException as error:
@@ -110,7 +111,7 @@ class ResultTable:
             wanted = answer.get("UnprocessedKeys")
         return found
 
-    async def _called(self, work: Any) -> Any:
+    async def _called(self, work: Callable[[], T]) -> T:
         try:
             return await on_thread(work, f"table {self._table}")
         except Exception as error:

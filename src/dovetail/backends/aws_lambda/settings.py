@@ -41,7 +41,7 @@ class LambdaFunction(Strict):
     concurrency: Concurrency | None = None
     """The most calls at once; by default the function's reserved concurrency, or what the account leaves unreserved."""
     table: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{3,255}$")] | None = None
-    """The DynamoDB table of its results, for a function with the handler `recorded`; without it the answer is awaited."""
+    """The DynamoDB table of its results, for a function under `recorded`; without it, answers are awaited."""
     labels: Labels = {}
     """More labels of the node."""
 
@@ -54,7 +54,9 @@ def _as_list(functions: object) -> object:
     """A mapping by name is a list of functions with that name."""
     if not isinstance(functions, Mapping):
         return functions
-    return [{"name": name, **(one or {})} if isinstance(one, Mapping | None) else one for name, one in functions.items()]
+    return [
+        {"name": name, **(one or {})} if isinstance(one, Mapping | None) else one for name, one in functions.items()
+    ]
 
 
 def _check_functions(functions: list[LambdaFunction]) -> list[LambdaFunction]:

@@ -1,8 +1,8 @@
 """The service of Azure functions: describes them, calls them, finds and terminates orchestrations.
 
-An orchestration is started at `/runtime/webhooks/durabletask/orchestrators/NAME/ID`. Azure refuses an id that runs (409),
-but starts one again that has ended: so before a start is repeated, its status is asked for. A key that is stopped before
-it was started is remembered by the journal, which does not send it any more.
+An orchestration is started at `/runtime/webhooks/durabletask/orchestrators/NAME/ID`. Azure refuses an id that runs
+(409), but starts one again that has ended: so before a start is repeated, its status is asked for. A key that is
+stopped before it was started is remembered by the journal, which does not send it any more.
 """
 
 import json
@@ -46,7 +46,7 @@ class AzureFunctions:
         self._functions = {one.node_name: one for one in settings.functions}
         self._app: AppClient | None = None
 
-    async def open(self, cluster: str) -> None:
+    async def open(self) -> None:
         if self._app is None:
             self._app = AppClient(self._settings.url, self._settings.answer_within_s)
 
@@ -69,7 +69,7 @@ class AzureFunctions:
                               FailureCause.WORKLOAD)  # fmt: skip
 
     async def describe(self) -> dict[str, Node | Exception]:
-        """The app itself is asked: functions cannot be, without being called. With orchestrations, the key is checked."""
+        """The app itself is asked: a function cannot be asked without being called. `durable_key` is checked."""
         trouble: Exception | None = None
         if any(one.orchestrator is not None for one in self._functions.values()):
             answer = await self._ask("GET", f"{WEBHOOKS}/instances", self._durable_key(), top=1)
@@ -91,9 +91,7 @@ class AzureFunctions:
         key = function.key or self._settings.key
         secret = None if key is None else key.get_secret_value()
         assert function.path is not None
-        answer = await self._ask(
-            "POST", function.path, secret, body=order.body, read_s=self._settings.longest_call_s
-        )
+        answer = await self._ask("POST", function.path, secret, body=order.body, read_s=self._settings.longest_call_s)
         refuse_unless_taken(answer, function.path)
         if answer.status_code in (502, 503, 504):
             raise AppUnreachable(f"{function.path} answered {answer.status_code}: {shown_body(answer)}")
@@ -119,7 +117,7 @@ class AzureFunctions:
         name = node if function is None else function.name
         raise AppUnreachable(f"the status of a call of {name}: {answer.status_code}: {shown_body(answer)}")
 
-    async def cancel(self, node: str, key: str, handle: str, reason: str) -> bool:
+    async def cancel(self, node: str, key: str, handle: str, reason: str) -> bool:  # noqa: ARG002 (of other services)
         if handle:
             url = json.loads(handle)["terminate"]
             if not url:

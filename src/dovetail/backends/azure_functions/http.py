@@ -27,7 +27,14 @@ class AppClient:
         self._quick_s = quick_s
 
     async def ask(
-        self, method: str, url: str, key: str | None, *, body: bytes | None = None, read_s: float | None = None, **query: Any
+        self,
+        method: str,
+        url: str,
+        key: str | None,
+        *,
+        body: bytes | None = None,
+        read_s: float | None = None,
+        **query: Any,
     ) -> httpx.Response:
         """Raises AppUnreachable without an answer, CallNotSent if no connection was made."""
         headers = {} if key is None else {KEY_HEADER: key}

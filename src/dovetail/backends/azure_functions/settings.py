@@ -57,7 +57,9 @@ class AzureFunction(Strict):
     def _check_way(self) -> Self:
         if (self.orchestrator is None) == (self.path is None):
             words = "give orchestrator, for Durable Functions, or path, for an HTTP trigger"
-            raise AtField(("path",), f"{'is missing' if self.path is None else 'does not go with orchestrator'}; {words}")
+            raise AtField(
+                ("path",), f"{'is missing' if self.path is None else 'does not go with orchestrator'}; {words}"
+            )
         return self
 
 

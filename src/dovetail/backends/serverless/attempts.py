@@ -252,13 +252,13 @@ class CallAttempts:
         return True
 
     async def _cancel(self, record: CallRecord, active: _ActiveCall) -> float:
-        assert record.node is not None and record.stop_reason is not None
+        assert record.node is not None
+        assert record.stop_reason is not None
         key = self.service_key(record.key)
         if not active.cancelled:
             active.polled = None
             if not await self._service.cancel(record.node, key, record.handle, record.stop_reason):
-                seen = CallSeen(CallPhase.RUNNING)
-                step = decide_call(record, seen, findable=False, open_here=False)
+                step = decide_call(record, None, findable=False, open_here=False)
                 await self._end(record, active, step)
                 return 0.0
             active.cancelled = True

@@ -52,7 +52,7 @@ class FunctionBackend:
 
     async def start(self, report: Report) -> None:
         cluster = await self._journal.open(self._settings.cluster)
-        await self._service.open(cluster)
+        await self._service.open()
         self._report = report
         settings = self._settings
         pace = Pace(settings.poll_interval_s, settings.poll_most_s, settings.start_within_s, settings.lost_after_s)

@@ -81,8 +81,8 @@ class CallSeen:
 class FunctionService(Protocol):
     """Where functions run. Errors other than those of this module mean that nothing is known."""
 
-    async def open(self, cluster: str) -> None:
-        """`cluster`: the name of this control plane, for what several may share."""
+    async def open(self) -> None:
+        """Get ready to be asked. Asks nothing itself."""
 
     async def describe(self) -> dict[str, Node | Exception]:
         """The functions as nodes, by name, and why one cannot be used. Raises if the service cannot be reached."""

@@ -1,16 +1,16 @@
 """Decides the next step of one attempt from the journal and the service. Pure.
 
-    journal                the call                        not to be stopped            to be stopped
-    ---------------------  ------------------------------  ---------------------------  ---------------------------
-    ordered                –                               send it                      ended, as requested
-    sent, findable         not known, and not accepted     send it again: same key      take it back: refuse it
-                           not known, accepted             wait for it                  take it back: refuse it
-                           waiting, running                wait                         take it back, then wait
-                           ended                           ended with its result        the same
-    sent, not findable     open in this process            wait                         ended, as requested: it
-                                                                                        cannot be taken back
-                           not open any more               lost: it may have run        the same
-    adopted                not known                       lost, and refused            the same
+journal                the call                        not to be stopped            to be stopped
+---------------------  ------------------------------  ---------------------------  ---------------------------
+ordered                –                               send it                      ended, as requested
+sent, findable         not known, and not accepted     send it again: same key      take it back: refuse it
+                       not known, accepted             wait for it                  take it back: refuse it
+                       waiting, running                wait                         take it back, then wait
+                       ended                           ended with its result        the same
+sent, not findable     open in this process            wait                         ended, as requested: it
+                                                                                    cannot be taken back
+                       not open any more               lost: it may have run        the same
+adopted                not known                       lost, and refused            the same
 """
 
 from dataclasses import dataclass

@@ -4,7 +4,7 @@ Guarantees: a write is on disk when its call returns; a row says `sent` before a
 call was made that is not written down; an end is written once and stays, with its output.
 
     ordered ──► sent ──► ended        `ordered` again if the service surely did not take it
-       └───────────────────┘          one that is stopped before it was ordered ends at once, and is refused from then on
+       └───────────────────┘          one that is stopped before it was ordered ends at once, and is refused then
     adopted ─────────────► ended      confirmed as bound before, and nothing else is known here
 
 All calls run on one thread, one after the other, so the event loop never waits for a disk.
@@ -112,7 +112,8 @@ class CallJournal:
         """Written before the call is sent. If it is stopped or ended then, it must not be sent."""
         return await self._write(
             key,
-            "UPDATE calls SET state = 'sent', changed_at = ? WHERE key = ? AND state = 'ordered' AND stop_reason IS NULL",
+            "UPDATE calls SET state = 'sent', changed_at = ? "
+            "WHERE key = ? AND state = 'ordered' AND stop_reason IS NULL",
             *(time.time(), key),
         )
 
@@ -131,7 +132,8 @@ class CallJournal:
         def write() -> CallRecord:
             now = time.time()
             self._sql(
-                "INSERT OR IGNORE INTO calls (key, state, reason, stop_reason, changed_at) VALUES (?, 'ended', ?, ?, ?)",
+                "INSERT OR IGNORE INTO calls (key, state, reason, stop_reason, changed_at) "
+                "VALUES (?, 'ended', ?, ?, ?)",
                 *(key, reason, reason, now),
             )
             self._sql(

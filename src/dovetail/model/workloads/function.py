@@ -28,7 +28,9 @@ def _check_name(value: str) -> str:
         raise ValueError(f"{shown(value)} {words}")
     if value.startswith("arn:"):
         if not _ARN.fullmatch(value):
-            raise ValueError(f"{shown(value)} is not the ARN of a function; write {_ARN_FORM}, and give the qualifier apart")
+            raise ValueError(
+                f"{shown(value)} is not the ARN of a function; write {_ARN_FORM}, and give the qualifier apart"
+            )
     elif len(value) > MAX_FUNCTION_NAME or not _NAME.fullmatch(value):
         words = f"write at most {MAX_FUNCTION_NAME} letters, digits, '-' and '_' (ASCII only), or {_ARN_FORM}"
         raise ValueError(f"{shown(value)} is not the name of a function; {words}")

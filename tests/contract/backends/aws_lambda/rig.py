@@ -34,6 +34,17 @@ def main(event, context):
     return {"exit_code": command.returncode, "output": output}
 """
 RECORDED = f"from handler import recorded\n{RUNS_COMMANDS}\nmain = recorded(main)\n"
+#: Handlers that go wrong.
+BROKEN = """
+import os
+
+def fails(event, context):
+    print("about to fail")
+    raise ValueError("no such image: cat.jpg")
+
+def dies(event, context):
+    os._exit(3)
+"""
 
 
 def deploy(server: Ministack) -> None:
@@ -42,7 +53,15 @@ def deploy(server: Ministack) -> None:
     server.make_function("plain", {"code.py": RUNS_COMMANDS}, "code.main", MemorySize=256)
     variables = {"DOVETAIL_TABLE": TABLE, "DOVETAIL_BEAT_S": "0.2", "DOVETAIL_GRACE_S": "1"}
     files = {"code.py": RECORDED, "handler.py": Path(handler.__file__).read_text()}
-    server.make_function("kept", files, "code.main", MemorySize=512, Environment={"Variables": variables})
+    kept = {"MemorySize": 512, "Environment": {"Variables": variables}}
+    server.make_function("kept", files, "code.main", **kept)
+    server.make_function("brief", files, "code.main", **kept, Timeout=2)
+    server.make_function("single", {"code.py": RUNS_COMMANDS}, "code.main")
+    server.client("lambda").put_function_concurrency(FunctionName="single", ReservedConcurrentExecutions=1)
+    server.make_function("fails", {"code.py": BROKEN}, "code.fails")
+    broken = f"from handler import recorded\n{BROKEN}\nfails, dies = recorded(fails), recorded(dies)\n"
+    for name in ("fails", "dies"):
+        server.make_function(f"kept-{name}", files | {"code.py": broken}, f"code.{name}", **kept)
 
 
 def lambda_settings(url: str, *functions: dict[str, Any], **fields: Any) -> LambdaSettings:
@@ -84,7 +103,11 @@ def lambda_subject(folder: Path, function: dict[str, Any], proxy: LossyProxy, **
             Workload.model_validate({"name": "command", "run": {"command": ["true"]}}),
             Workload.model_validate({"name": "which", "kind": "function"}),
             calling("another", {"command": ["true"]}),
-            *([calling(name, {"command": ["x" * 262_000]}), calling(name, ["no object"])] if "table" in function else []),
+            *(
+                [calling(name, {"command": ["x" * 262_000]}), calling(name, ["no object"])]
+                if "table" in function
+                else []
+            ),
         ],
         times_run=lambda key: starts.read_text().split().count(key) if starts.exists() else 0,
         runs_now=lambda key: runs_now(folder, key),
