@@ -33,6 +33,7 @@ from dovetail.model.text.quantity import format_duration
 
 STARTED_AFTER_S = 0.5  # a call that was not throttled by then has begun
 SETTLE_S = 1.0  # a request whose answer was lost may still be on its way
+SEND_AGAIN_AFTER_S = 3.0  # a call that was taken may not be known at once
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
 LONGEST_THROTTLE_S = 30.0
 _log = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class _ActiveCall:
     opened: asyncio.Task[CallAccepted | CallResult] | None = None
     throttled: Backoff = field(default_factory=lambda: Backoff(FIRST_PAUSE_S, LONGEST_THROTTLE_S))
     polled: Backoff | None = None
+    unknown_since: float | None = None
     accepted_at: float | None = None
     running_since: float | None = None
     beat: int | None = None
@@ -143,6 +145,8 @@ class CallAttempts:
         step = decide_call(record, seen, findable=findable, open_here=active.opened is not None)
         match step.do:
             case CallDo.SEND:
+                if record.state is CallState.SENT and not self._long_unknown(active):
+                    return self._pause(key, active, time.monotonic())
                 return await self._send(key, active)
             case CallDo.WAIT:
                 return await self._wait(record, active, seen)
@@ -154,6 +158,13 @@ class CallAttempts:
             case CallDo.REPORT:
                 await self._report_end(record, active)
                 return None
+
+    def _long_unknown(self, active: _ActiveCall) -> bool:
+        """A call that may have been sent was looked for long enough."""
+        now = time.monotonic()
+        if active.unknown_since is None:
+            active.unknown_since = now
+        return now - active.unknown_since >= SEND_AGAIN_AFTER_S
 
     async def _send(self, key: str, active: _ActiveCall) -> float:
         order = self._orders.get(key)
@@ -205,6 +216,7 @@ class CallAttempts:
         if active.opened is not None or (seen is not None and seen.phase is CallPhase.RUNNING):
             if active.running_since is None:
                 active.running_since = now
+            active.accepted_at = None
             await self._say_started(record.key, active)
             if await self._over_limit(record, active, now) or await self._silent(record, active, seen, now):
                 return 0.0
@@ -213,7 +225,9 @@ class CallAttempts:
                 active.accepted_at = now
             if now - active.accepted_at > self._pace.start_within_s:
                 within = format_duration(self._pace.start_within_s)
-                await self._journal.stop(record.key, f"the service did not begin it within {within}")
+                never = f"the service did not begin it within {within}"
+                gone = f"lost: the service has known nothing of it for {within}"
+                await self._journal.stop(record.key, never if active.running_since is None else gone)
                 return 0.0
         return self._pause(record.key, active, now)
 

@@ -178,8 +178,9 @@ class FunctionBackend:
     async def _look(self, report: Report) -> None:
         """Report what changed of the functions. Raises if the service cannot be reached."""
         found = await self._service.describe()
-        if not any(isinstance(one, Node) for one in found.values()) and not self._nodes:
-            raise next(iter(found.values()), None) or RuntimeError("there are no functions")  # type: ignore[misc]
+        errors = [one for one in found.values() if isinstance(one, Exception)]
+        if len(errors) == len(found) and not self._nodes:
+            raise errors[0]
         for name, one in found.items():
             if isinstance(one, Node):
                 if self._nodes.get(name) != one or name in self._offline:

@@ -125,8 +125,9 @@ def identity_of(assignment: Assignment, key: str) -> dict[str, Any]:
 def result_of(value: Any, log: str = "") -> CallResult:
     """The result of a function that returned this value."""
     code, output = 0, value
-    if isinstance(value, dict) and isinstance(given := value.get("exit_code"), int) and 0 <= given <= 255:
-        code, output = int(given), value.get("output", "")
+    given = value.get("exit_code") if isinstance(value, dict) else None
+    if type(given) is int and 0 <= given <= 255:
+        code, output = given, value.get("output", "")
     return CallResult(code, f"exit status {code}" if code else "returned", joined(log, as_output(output)))
 
 

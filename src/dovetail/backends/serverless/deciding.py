@@ -3,7 +3,7 @@
 journal                the call                        not to be stopped            to be stopped
 ---------------------  ------------------------------  ---------------------------  ---------------------------
 ordered                –                               send it                      ended, as requested
-sent, findable         not known, and not accepted     send it again: same key      take it back: refuse it
+sent, findable         not known, and not accepted     send it again, in a while    take it back: refuse it
                        not known, accepted             wait for it                  take it back: refuse it
                        waiting, running                wait                         take it back, then wait
                        ended                           ended with its result        the same

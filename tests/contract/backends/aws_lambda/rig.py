@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,19 +84,15 @@ def calling(function: str, payload: Any, **fields: Any) -> Workload:
     return Workload.model_validate({"name": "work", "function": {"name": function, "payload": payload}} | fields)
 
 
-def lambda_subject(folder: Path, function: dict[str, Any], proxy: LossyProxy, **fields: Any) -> Subject:
-    settings = lambda_settings(f"http://{proxy.address}", function, **fields)
+def lambda_subject(folder: Path, function: dict[str, Any], url: str) -> Subject:
+    settings = lambda_settings(url, function)
     starts, name = folder / "starts", function["name"]
 
     def workload(run_s: float, exit_code: int, text: str) -> Workload:
         script = f'echo $DOVETAIL_TASK.$DOVETAIL_ATTEMPT >> {starts}; printf %s "$0"; sleep {run_s}; exit {exit_code}'
         return calling(name, {"command": ["/bin/sh", "-c", script, text], "env": marked(folder)})
 
-    @asynccontextmanager
-    async def cut_off(_: str) -> AsyncIterator[None]:
-        async with proxy.break_calls():
-            yield
-
+    recorded = [calling(name, {"command": ["x" * 262_000]}), calling(name, ["no object"])]
     return Subject(
         backend_factory=lambda: LambdaBackend("lambda", settings, folder / "backend"),
         workload=workload,
@@ -103,14 +100,23 @@ def lambda_subject(folder: Path, function: dict[str, Any], proxy: LossyProxy, **
             Workload.model_validate({"name": "command", "run": {"command": ["true"]}}),
             Workload.model_validate({"name": "which", "kind": "function"}),
             calling("another", {"command": ["true"]}),
-            *(
-                [calling(name, {"command": ["x" * 262_000]}), calling(name, ["no object"])]
-                if "table" in function
-                else []
-            ),
+            *(recorded if "table" in function else []),
         ],
         times_run=lambda key: starts.read_text().split().count(key) if starts.exists() else 0,
         runs_now=lambda key: runs_now(folder, key),
+    )
+
+
+def behind(proxy: LossyProxy, folder: Path, function: dict[str, Any]) -> Subject:
+    """The same, over a network that misbehaves."""
+
+    @asynccontextmanager
+    async def cut_off(_: str) -> AsyncIterator[None]:
+        async with proxy.break_calls():
+            yield
+
+    return replace(
+        lambda_subject(folder, function, f"http://{proxy.address}"),
         cut_replies=proxy.cut_replies,
         break_calls=proxy.break_calls,
         hold_reply=proxy.hold_reply,

@@ -7,7 +7,7 @@ from typing import Any
 
 import botocore.client
 import pytest
-from tests.contract.backends.aws_lambda.rig import TABLE, calling, lambda_settings, lambda_subject
+from tests.contract.backends.aws_lambda.rig import TABLE, behind, calling, lambda_settings
 from tests.contract.backends.conformance import Subject, run_async, started
 from tests.contract.backends.local.rig import marked, runs_now
 from tests.contract.backends.running import run_to_end
@@ -130,7 +130,7 @@ def test_a_function_whose_process_dies_is_lost_and_not_called_again(tmp_path: Pa
 
 
 def test_a_plain_call_whose_answer_is_lost_is_lost_and_not_repeated(tmp_path: Path, proxy: LossyProxy) -> None:
-    subject = lambda_subject(tmp_path, {"name": "plain"}, proxy)
+    subject = behind(proxy, tmp_path, {"name": "plain"})
     assert subject.times_run is not None
     times_run = subject.times_run
 
@@ -151,7 +151,7 @@ def test_a_plain_call_whose_answer_is_lost_is_lost_and_not_repeated(tmp_path: Pa
 
 
 def test_a_plain_call_that_was_open_when_the_server_ended_is_lost(tmp_path: Path, proxy: LossyProxy) -> None:
-    subject = lambda_subject(tmp_path, {"name": "plain"}, proxy)
+    subject = behind(proxy, tmp_path, {"name": "plain"})
 
     async def scene() -> None:
         async with started(subject) as before:

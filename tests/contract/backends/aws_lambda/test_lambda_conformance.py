@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.contract.backends.aws_lambda.rig import TABLE, lambda_subject
+from tests.contract.backends.aws_lambda.rig import TABLE, behind
 from tests.contract.backends.conformance import BackendConformance, Subject
 from tests.servers.ministack import Ministack
 
@@ -24,7 +24,7 @@ class TestLambdaWithRecords(BackendConformance):
     @pytest.fixture
     def subject(self, tmp_path: Path, ministack: Ministack) -> Iterator[Subject]:
         with LossyProxy(ministack.url.removeprefix("http://")) as proxy:
-            yield lambda_subject(tmp_path, {"name": "kept", "table": TABLE, "concurrency": 100}, proxy)
+            yield behind(proxy, tmp_path, {"name": "kept", "table": TABLE, "concurrency": 100})
 
 
 class TestLambdaThatAnswers(Lifecycle, Races):
@@ -32,6 +32,6 @@ class TestLambdaThatAnswers(Lifecycle, Races):
     def subject(self, tmp_path: Path, ministack: Ministack) -> Iterator[Subject]:
         """What is stopped runs on, so that nothing here may run for long."""
         with LossyProxy(ministack.url.removeprefix("http://")) as proxy:
-            found = lambda_subject(tmp_path, {"name": "plain", "concurrency": 100}, proxy)
+            found = behind(proxy, tmp_path, {"name": "plain", "concurrency": 100})
             workload = found.workload
             yield replace(found, workload=lambda run_s, *rest: workload(min(run_s, 3.0), *rest), runs_now=None)
