@@ -88,7 +88,7 @@ class LambdaSettings(CallSettings):
     """Use the credentials of the server's own machine or environment, as boto3 finds them, instead of an access key."""
     profile: Annotated[str, Field(min_length=1, max_length=200), SETTINGS_FILE_ONLY] | None = None
     """With `server_credentials`: the profile of the server's AWS configuration."""
-    endpoint: Annotated[str, Field(pattern=r"^https?://[^\s/]+$", max_length=500)] | None = None
+    endpoint: Annotated[str, Field(pattern=r"^https?://[^\s/?#@]+$", max_length=500)] | None = None
     """Another address of AWS, such as that of an emulator or a private endpoint."""
     price: FunctionPrice | None = None
     """What calls cost; by default the list price of the function's architecture."""
