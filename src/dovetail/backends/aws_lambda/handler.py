@@ -62,11 +62,14 @@ class _Interruption:
     def __init__(self) -> None:
         self.inside = True
         self.why = ""
-        signal.signal(signal.SIGUSR1, self._arrived)
+        self._in_main = threading.current_thread() is threading.main_thread()  # as in Lambda; else its process ends
+        if self._in_main:
+            signal.signal(signal.SIGUSR1, self._arrived)
 
     def interrupt(self, why: str) -> None:
         self.why = why
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        if self._in_main:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
     def _arrived(self, _number: int, _frame: object) -> None:
         if self.inside:

@@ -31,7 +31,7 @@ from dovetail.model.command import task_of_key
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted, TaskWaiting
 from dovetail.model.text.quantity import format_duration
 
-STARTED_AFTER_S = 0.5  # a call that was not throttled by then has begun
+STARTED_AFTER_S = 0.25  # a call that was not throttled by then has begun
 SETTLE_S = 1.0  # a request whose answer was lost may still be on its way
 SEND_AGAIN_AFTER_S = 3.0  # a call that was taken may not be known at once
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0

@@ -15,8 +15,8 @@ Concurrency = Annotated[Count, Field(ge=1, le=100_000)]
 class CallSettings(Strict):
     cluster: ClusterId | None = None
     """The name of this control plane in idempotency keys; by default a random name that is kept."""
-    poll_interval_s: Annotated[Duration, Field(ge=0.02)] = 1.0
-    """How soon a call that runs is looked at again; the pauses grow to `poll_most_s`."""
+    poll_interval_s: Annotated[Duration, Field(ge=0.02)] = 0.2
+    """How soon a call is looked at again; the pauses grow to `poll_most_s`. Starts and ends are known so exactly."""
     poll_most_s: Annotated[Duration, Field(ge=0.02)] = 10.0
     """The longest pause between two looks at a call."""
     start_within_s: Annotated[Duration, Field(gt=0)] = 900.0
