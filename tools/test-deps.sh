@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what tests against real programs need: system packages, and the Kubernetes programs and Helm, which no package
-# has and which are built here once (about ten minutes on two cores). Tests whose program is missing are skipped and say
+# Installs what tests against real programs need: system packages, an emulator of AWS, and the Kubernetes programs and Helm,
+# which no package has and which are built here once (about ten minutes on two cores). Tests whose program is missing are skipped and say
 # so, so this succeeds wherever it can do nothing; it fails only when an install that was tried fails. Needs .venv for the
 # build.
 set -eu
@@ -78,3 +78,4 @@ else
     .venv/bin/python -m tests.servers.kubernetes.build
 fi
 .venv/bin/python -m tests.servers.helm.programs
+.venv/bin/python -m tests.servers.ministack

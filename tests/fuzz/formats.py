@@ -58,6 +58,7 @@ FORMATS: dict[str, st.SearchStrategy[str]] = {
     "place": names | st.builds("{}/{}".format, names, names),
     "vertex": node_names,
     "array-indices": array_indices,
+    "function-name": st.sampled_from(("resize", "a_b-1", "arn:aws:lambda:eu-west-1:123456789012:function:resize")),
     "argument": prose,
     "expression": expressions,
     "url-path": url_paths,

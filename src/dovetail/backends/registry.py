@@ -28,6 +28,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from dovetail.backends.aws_lambda.settings import LambdaSettings
+from dovetail.backends.azure_functions.settings import AzureFunctionsSettings
 from dovetail.backends.azure.settings import AzureSettings
 from dovetail.backends.contract import Backend
 from dovetail.backends.docker.settings import DockerSettings
@@ -72,6 +74,8 @@ def _built_in(settings: type[Strict], backend: str, check: str = "") -> BackendK
 
 
 KINDS: dict[str, BackendKind] = {
+    "aws_lambda": _built_in(LambdaSettings, "aws_lambda.backend:LambdaBackend", "aws_lambda.check:check_library"),
+    "azure_functions": _built_in(AzureFunctionsSettings, "azure_functions.backend:AzureFunctionsBackend"),
     "azure": _built_in(AzureSettings, "azure.backend:AzureBackend", "azure.check:check_sdk"),
     "docker": _built_in(DockerSettings, "docker.backend:DockerBackend", "docker.check:check_sockets"),
     "ec2": _built_in(Ec2Settings, "ec2.backend:Ec2Backend", "ec2.check:check_sdk"),

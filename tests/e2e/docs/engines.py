@@ -137,6 +137,27 @@ def _gcp(_: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
         yield Engine(replaced, server_hooks={"machines": machines.join})
 
 
+@contextmanager
+def _lambda(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
+    """The emulator, which boto3 in scripts of the page finds through its variable."""
+    from tests.servers.ministack import REGION, ministack_server
+
+    with ministack_server() as server:
+        region = f"region: {REGION}"
+        keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": REGION}
+        yield Engine({region: f"{region}\n    endpoint: {server.url}"}, {"AWS_ENDPOINT_URL": server.url, **keys})
+
+
+@contextmanager
+def _azure_functions(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
+    """The function app of the tests: there is no emulator of Azure's."""
+    from tests.servers.azure_app import HOST_KEY, SYSTEM_KEY, azure_app
+
+    with azure_app() as app:
+        keys = {"the-host-key-of-the-app": HOST_KEY, "the-system-key-durabletask_extension": SYSTEM_KEY}
+        yield Engine({"https://images.azurewebsites.net": app.url, **keys})
+
+
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.
 ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
     "docker": _docker,
@@ -146,4 +167,6 @@ ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManage
     "pbs": _pbs,
     "azure": _azure,
     "gcp": _gcp,
+    "lambda": _lambda,
+    "azure-functions": _azure_functions,
 }

@@ -1,5 +1,6 @@
 """Kinds of backends: those that are built in, and those of other packages with every way of being bad."""
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,3 +98,8 @@ def test_a_mistake_is_said_with_its_field(written: object, field: str, said: str
     (complaint,) = complaints_of(caught.value, BackendEntry)
     assert complaint.field == field
     assert complaint.message.startswith(said)
+
+
+def test_libraries_of_clouds_load_only_when_their_backend_is_built() -> None:
+    look = "import sys, dovetail.backends.registry as r; r.find_kind('aws_lambda'); print('boto3' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", look], capture_output=True, text=True).stdout.strip() == "False"

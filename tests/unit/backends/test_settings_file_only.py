@@ -56,6 +56,12 @@ HARMLESS = {
     "JoinSettings.program",  # on the machine that is launched
     "LocalSettings.folder_limit",
     "Taint.key",
+    "AzureFunction.key",  # keys of clouds are given by whoever adds the backend
+    "AzureFunction.path",  # of a URL
+    "AzureFunctionsSettings.durable_key",
+    "AzureFunctionsSettings.key",
+    "LambdaSettings.access_key_id",
+    "LambdaSettings.secret_access_key",
 }
 
 

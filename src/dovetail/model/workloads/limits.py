@@ -30,3 +30,5 @@ MAX_ARGUMENT_BYTES = 128 * 1024 - 1
 """One argument or one variable: Linux starts no program with a longer one."""
 MAX_RUN_BYTES = 256 * 1024
 """Arguments and variables of a command together."""
+MAX_PAYLOAD_BYTES = 256 * 1024
+"""What a function is given, as JSON."""

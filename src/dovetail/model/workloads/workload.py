@@ -13,6 +13,7 @@ from dovetail.model.workloads.affinity import Affinity, ConflictField, Spread, T
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.array_indices import ArrayText, parse_array
 from dovetail.model.workloads.constraint import Constraint, check_expressions
+from dovetail.model.workloads.function import FunctionCall, selector_in
 from dovetail.model.workloads.limits import (
     MAX_ALL_VALUES,
     MAX_ARGUMENT_BYTES,
@@ -287,9 +288,11 @@ class RestartPolicy(StrEnum):
 class Workload(TaskTemplate):
     """`replicas` identical tasks and everything the scheduler needs to know about them. `array`: an index for each
     task, such as `1-10`; `%2` after it is short for `concurrency: 2`. `restart: always`: a task that has ended starts
-    again, with growing pauses, until the workload is cancelled."""
+    again, with growing pauses, until the workload is cancelled. `function`: the function that each task calls; nodes
+    without it are left out by `node_selector`, and `kind` is `function`."""
 
     kind: WorkloadKind = WorkloadKind.JOB
+    function: FunctionCall | None = None
     service: Name | None = None
     replicas: Annotated[Count, Field(ge=1)] = 1
     array: ArrayText | None = None
@@ -316,6 +319,32 @@ class Workload(TaskTemplate):
         except ValueError:
             return data  # the field itself complains
         return {"replicas": array.size, **({"concurrency": array.concurrency} if array.concurrency else {}), **data}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nodes_of_function(cls, data: Any) -> Any:
+        """A function runs only where it is deployed."""
+        if not isinstance(data, dict) or data.get("function") is None:
+            return data
+        given = data.get("node_selector")
+        if given is not None and not isinstance(given, dict):
+            return data  # the field itself complains
+        return {"kind": WorkloadKind.FUNCTION, **data, "node_selector": {**selector_in(data), **(given or {})}}
+
+    @model_validator(mode="after")
+    def _check_function(self) -> Self:
+        if self.function is None:
+            return self
+        if self.kind is not WorkloadKind.FUNCTION:
+            raise AtField(("kind",), f"is {self.kind}, but function says what to call; leave kind out")
+        if self.run.command or self.run.image is not None or self.roles:
+            field = "roles" if self.roles else "run"
+            raise AtField((field,), "does not go with function, which runs its own code; give it a payload")
+        for label, value in self.function.selector().items():
+            if self.node_selector[label] != value:
+                words = f"is {shown(self.node_selector[label])}, but function.name says {shown(value)}; leave it out"
+                raise AtField(("node_selector", label), words)
+        return self
 
     @model_validator(mode="after")
     def _check_array(self) -> Self:
