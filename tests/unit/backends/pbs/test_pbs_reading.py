@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from dovetail.backends.batch.commands import Answer
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 from dovetail.backends.pbs.dialect import PbsFault, PbsQueue, PbsSubmission
 from dovetail.backends.pbs.inventory import describe
 from dovetail.backends.pbs.openpbs import OpenPbs
-from dovetail.backends.pbs.select import Chunk, Select
+from dovetail.backends.pbs.select import Chunk, ChunkSelect
 from dovetail.backends.pbs.settings import PbsSettings
 from dovetail.backends.pbs.torque import Torque
 from dovetail.model.resources import CPU, MEMORY
@@ -252,7 +252,7 @@ def test_queues_of_torque() -> None:
 SUBMISSION = PbsSubmission(
     name="dovetail-ab-7.0.1",
     script="exit 0",
-    select=Select((Chunk(1, {"ncpus": "2", "mem": "100mb", "ngpus": "1", "vnode": "v1"}),)),
+    select=ChunkSelect((Chunk(1, {"ncpus": "2", "mem": "100mb", "ngpus": "1", "vnode": "v1"}),)),
     place="free",
     queue="workq",
     walltime_s=90,
@@ -273,7 +273,7 @@ def test_ids_of_jobs() -> None:
     dialect = OpenPbs()
     assert dialect.read_submitted("12.head\n") == dialect.read_submitted("12[].head") == 12
     assert dialect.read_submitted("oops") is None
-    assert (dialect.id_to_ask(BatchJob(5, 3)), dialect.id_to_delete(BatchJob(5, 3))) == ("5[]", "5[3]")
+    assert (dialect.id_to_ask(JobId(5, 3)), dialect.id_to_delete(JobId(5, 3))) == ("5[]", "5[3]")
     assert Torque().read_submitted("77\n") == 77
 
 
