@@ -1,6 +1,7 @@
 """Turns an assignment into a PBS job, and refuses what the backend or the node cannot run."""
 
 import math
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,6 +23,8 @@ PLACE, DEPENDENCY = "pbs/place", "pbs/dependency"
 """Labels of a workload. The last names jobs that were not submitted by Dovetail."""
 MEMBER_SCRIPT = "job.sh"
 _MIB = 2**20
+#: Slurm's qsub gives its arguments to a shell, so a label must not hold a sign that means something there.
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+:,-]*", re.ASCII)
 
 #: A signal that bash is to act on interrupts its wait.
 _GANG = """\
@@ -39,6 +42,13 @@ def refuse_what_cannot_run(spec: Workload) -> None:
         raise WorkloadRefusal(f"workload {spec.name!r} wants its input open (run.stdin); jobs of PBS read nothing")
     if spec.resources.gpu % 1:
         raise WorkloadRefusal(f"workload {spec.name!r} wants {spec.resources.gpu:g} GPUs; PBS gives whole ones here")
+    for label in (ACCOUNT, PROJECT, QUEUE, DEPENDENCY):
+        value = spec.labels.get(label, "")
+        if value and not _WORD.fullmatch(value):
+            words = "use letters, digits and . _ @ + : , -, the first of them a letter or digit"
+            raise WorkloadRefusal(
+                f"workload {spec.name!r} has the label {label}: {value!r}, which is not a word; {words}"
+            )
     try:
         read_place(spec.labels.get(PLACE, "free"))
     except SelectError as error:

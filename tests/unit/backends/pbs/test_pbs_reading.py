@@ -7,13 +7,16 @@ import pytest
 
 from dovetail.backends.batch.commands import Answer
 from dovetail.backends.batch.record import JobId
+from dovetail.backends.contract import WorkloadRefusal
 from dovetail.backends.pbs.dialect import PbsFault, PbsQueue, PbsSubmission
 from dovetail.backends.pbs.inventory import describe
 from dovetail.backends.pbs.openpbs import OpenPbs
+from dovetail.backends.pbs.request import refuse_what_cannot_run
 from dovetail.backends.pbs.select import Chunk, ChunkSelect
 from dovetail.backends.pbs.settings import PbsSettings
 from dovetail.backends.pbs.torque import Torque
 from dovetail.model.resources import CPU, MEMORY
+from dovetail.model.workloads.workload import Workload
 
 HEAD = {"timestamp": 1768000000, "pbs_version": "22.05.11", "pbs_server": "head"}
 GIB = 2**30
@@ -287,3 +290,17 @@ def test_errors_of_submissions() -> None:
 def test_a_place_that_pbs_does_not_know_is_refused_in_the_settings(place: str) -> None:
     with pytest.raises(ValueError, match="place"):
         PbsSettings(place=place)
+
+
+@pytest.mark.parametrize("url", ["http://head", "ssh://", "ssh://@", "ssh://head:port", "ssh://head -v"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="ssh://|address"):
+        PbsSettings(url=url)
+
+
+@pytest.mark.parametrize("label", ["pbs/account", "pbs/project", "pbs/queue", "pbs/dependency"])
+@pytest.mark.parametrize("value", ["a;id", "$(id)", "-I", "a'b", "a|b", "`id`"])
+def test_a_label_cannot_become_a_command(label: str, value: str) -> None:
+    spec = Workload.model_validate({"name": "w", "labels": {label: value}, "run": {"command": ["true"]}})
+    with pytest.raises(WorkloadRefusal, match="is not a word"):
+        refuse_what_cannot_run(spec)
