@@ -294,7 +294,7 @@ def test_a_place_that_pbs_does_not_know_is_refused_in_the_settings(place: str) -
 
 @pytest.mark.parametrize("url", ["http://head", "ssh://", "ssh://@", "ssh://head:port", "ssh://head -v"])
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="ssh://|address"):
+    with pytest.raises(ValueError, match=r"ssh://|address"):
         PbsSettings(url=url)
 
 
