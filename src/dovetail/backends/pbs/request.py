@@ -102,9 +102,9 @@ def gang_job(
 ) -> PbsSubmission:
     """One job with a chunk for each member, by its key; equal ones stand together. Each member's script runs in its own
     chunk, and they still wait for each other: a node may fail to start its own."""
-    chunks = list(dict.fromkeys(str(member.select) for member in members.values()))
-    keys = sorted(members, key=lambda key: (chunks.index(str(members[key].select)), _numbers(str(key))))
-    ordered = {str(key): members[key] for key in keys}
+    by_key = {str(key): members[key] for key in sorted(members, key=lambda key: _numbers(str(key)))}
+    places = {chunk: at for at, chunk in enumerate(dict.fromkeys(str(member.select) for member in by_key.values()))}
+    ordered = dict(sorted(by_key.items(), key=lambda item: places[str(item[1].select)]))
     scripts = {key: str(folder / key / MEMBER_SCRIPT) for key in ordered}
     first = next(iter(ordered.values()))
     limits = [member.walltime_s for member in ordered.values()]
