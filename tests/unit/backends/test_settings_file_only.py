@@ -23,6 +23,8 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"kind": "kubernetes", "allow_paths": ["/etc"]}, ["allow_paths"]),
     ({"kind": "slurm", "url": "http://evil:1", "user": "a", "token_file": "/etc/shadow"}, ["token_file"]),
     ({"kind": "slurm", "conf": "/tmp/evil.conf", "folder": "/etc/cron.d"}, ["folder", "conf"]),
+    ({"kind": "pbs", "conf": "/tmp/evil.conf", "commands": "/tmp", "launcher": "/sh", "ssh": {"program": "/sh"}},
+     ["commands", "conf", "ssh.program", "launcher"]),
     ({"kind": "local", "folder": "/etc", "run_as": "server", "isolation": "none", "groups": ["disk"]},
      ["folder", "isolation", "run_as", "groups"]),
 ]  # fmt: skip
@@ -30,6 +32,7 @@ SENT: list[dict[str, Any]] = [
     {"kind": "docker", "hosts": [SSH], "registries": {"r.example": {"username": "a", "password": "b"}}},
     {"kind": "kubernetes", "context": "prod", "namespace": "jobs"},
     {"kind": "slurm", "url": "https://head:6820", "user": "a", "token": "secret"},
+    {"kind": "pbs", "url": "ssh://ops@head", "dialect": "openpbs", "place": "excl"},
     {"kind": "simulated", "groups": [{"count": 1}]},
     {"kind": "local"},
 ]  # fmt: skip

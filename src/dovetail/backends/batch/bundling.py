@@ -16,12 +16,12 @@ from typing import Generic, TypeVar
 
 from dovetail.backends.batch.driver import BatchSubmission, Rejected
 from dovetail.backends.batch.naming import listed
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 
 S = TypeVar("S", bound=BatchSubmission)
 GANG_WITHIN_S = 2.0  # the members of a gang are bound one after the other, a limited number at a time
 Member = int | str  # the index of an element, or the key of a gang's member
-Outcomes = dict[Member, BatchJob | BaseException]
+Outcomes = dict[Member, JobId | BaseException]
 
 
 def all_together(members: Collection[Member]) -> list[list[Member]]:
@@ -73,10 +73,10 @@ class Bundler(Generic[S]):
         self._open: list[_Bundle[S]] = []
         self._sending: set[asyncio.Task[Outcomes]] = set()
 
-    async def send(self, alone: S, shared: SharedJob[S] | None, member: Member) -> BatchJob:
+    async def send(self, alone: S, shared: SharedJob[S] | None, member: Member) -> JobId:
         """`shared`: how it may become one job with others; None if there are no others. Raises Rejected, BatchFault."""
         if shared is None or (shared.size is None and not self._within_s):
-            return BatchJob(await self._submit(alone))
+            return JobId(await self._submit(alone))
         for bundle in self._open:
             if bundle.shared == shared and member not in bundle.alone:
                 break
@@ -129,12 +129,12 @@ class Bundler(Generic[S]):
             except Exception as error:
                 return dict.fromkeys(part, error)
             else:
-                return {member: BatchJob(job, int(member) if shared.size is None else None) for member in part}
+                return {member: JobId(job, int(member) if shared.size is None else None) for member in part}
         return await self._send_each(part)
 
     async def _send_each(self, alone: dict[Member, S]) -> Outcomes:
         sent = await asyncio.gather(*map(self._submit, alone.values()), return_exceptions=True)
         return {
-            member: outcome if isinstance(outcome, BaseException) else BatchJob(outcome)
+            member: outcome if isinstance(outcome, BaseException) else JobId(outcome)
             for member, outcome in zip(alone, sent, strict=True)
         }

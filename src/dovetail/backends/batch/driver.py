@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dovetail.backends.batch.record import BatchJob, BatchRecord
+from dovetail.backends.batch.record import BatchRecord, JobId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +31,13 @@ class JobDriver(Protocol):
     async def jobs(self) -> Sequence[BatchRecord]:
         """All jobs that the system still has: ended ones may stay for a while."""
 
-    async def find(self, jobs: Collection[BatchJob]) -> Mapping[BatchJob, BatchRecord]:
+    async def find(self, jobs: Collection[JobId]) -> Mapping[JobId, BatchRecord]:
         """The records of those of these jobs that the system still has."""
 
-    async def recorded(self, job: BatchJob) -> BatchRecord | None:
+    async def recorded(self, job: JobId) -> BatchRecord | None:
         """The record of a job that the system has forgotten, from its accounting if there is one."""
 
-    async def cancel(self, job: BatchJob) -> None:
+    async def cancel(self, job: JobId) -> None:
         """End a job. Nothing happens to a job that has ended or is unknown."""
 
     async def close(self) -> None: ...

@@ -16,7 +16,7 @@ from dovetail.backends.batch.description import Description
 from dovetail.backends.batch.driver import JobDriver, Rejected
 from dovetail.backends.batch.ends import End
 from dovetail.backends.batch.naming import JobNames
-from dovetail.backends.batch.record import CAUSES, BatchJob, BatchRecord, StartOutlook
+from dovetail.backends.batch.record import CAUSES, BatchRecord, JobId, StartOutlook
 from dovetail.backends.batch.run_folder import JobOrder, JobRunFolder, JobRunStatus
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.failure_rules import FailureRules
@@ -61,7 +61,7 @@ class Jobs(Generic[S]):
             await self._refuse_if_hopeless(assignment.node, run, job, record)
         return replace(look, order=order)
 
-    async def _refuse_if_hopeless(self, node: str, run: JobRunFolder, job: BatchJob, record: BatchRecord) -> None:
+    async def _refuse_if_hopeless(self, node: str, run: JobRunFolder, job: JobId, record: BatchRecord) -> None:
         if record.outlook(node_is_lost=True) is StartOutlook.WAIT:
             return
         there = (await self.look()).get(node)
@@ -85,11 +85,11 @@ class Jobs(Generic[S]):
         await asyncio.to_thread(run.order, order)
         return replace(look, order=order)
 
-    async def record(self, key: str, job: BatchJob) -> BatchRecord | None:
+    async def record(self, key: str, job: JobId) -> BatchRecord | None:
         """The record of the job; None if the id belongs to another job by now."""
         return self.names.own(key, (await self.driver.find([job])).get(job))
 
-    async def cancel(self, run: JobRunFolder, job: BatchJob) -> None:
+    async def cancel(self, run: JobRunFolder, job: JobId) -> None:
         """Cancel it, if the system has it. A job that runs several attempts is cancelled with the last of them: the
         script of each stops it when its run folder says so."""
         record = await self.record(run.key, job)

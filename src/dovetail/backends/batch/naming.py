@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from dovetail.backends.batch.record import BatchJob, BatchRecord
+from dovetail.backends.batch.record import BatchRecord, JobId
 from dovetail.model.command import task_of_key
 
 REPLICA = "x"
@@ -46,14 +46,14 @@ def has_element(elements: str, element: int) -> bool:
     return False
 
 
-def matching(records: Sequence[BatchRecord], jobs: Collection[BatchJob]) -> dict[BatchJob, BatchRecord]:
+def matching(records: Sequence[BatchRecord], jobs: Collection[JobId]) -> dict[JobId, BatchRecord]:
     """The record of each of these jobs, where there is one."""
     single = {record.id: record for record in records}
     arrays: dict[int, list[BatchRecord]] = {}
     for record in records:
         if record.array:
             arrays.setdefault(record.array, []).append(record)
-    found: dict[BatchJob, BatchRecord] = {}
+    found: dict[JobId, BatchRecord] = {}
     for job in jobs:
         candidates = [single[job.id]] if job.element is None and job.id in single else arrays.get(job.id, [])
         for record in candidates:
@@ -75,15 +75,15 @@ class JobNames:
     def together(self, key: str) -> str:
         return f"{self.prefix}{shared_key(key, REPLICA)}"
 
-    def job_of(self, key: str, record: BatchRecord) -> BatchJob | None:
+    def job_of(self, key: str, record: BatchRecord) -> JobId | None:
         """The attempt's job, if the record belongs to it."""
         if record.name == self.alone(key):
-            return BatchJob(record.id)
+            return JobId(record.id)
         if key in record.keys and record.name.startswith(self.prefix):
-            return BatchJob(record.id)
+            return JobId(record.id)
         replica = task_of_key(key).replica
         if record.array and record.name == self.together(key) and has_element(record.elements, replica):
-            return BatchJob(record.array, replica)
+            return JobId(record.array, replica)
         return None
 
     def own(self, key: str, record: BatchRecord | None) -> BatchRecord | None:

@@ -12,7 +12,7 @@ from dovetail.backends.batch.ends import End, Result
 from dovetail.model.failure_cause import FailureCause
 
 
-class BatchJob(NamedTuple):
+class JobId(NamedTuple):
     """Identifies a job: its id, and in an array the index of the element."""
 
     id: int

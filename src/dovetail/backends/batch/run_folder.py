@@ -12,7 +12,7 @@ from typing import Any
 
 from dovetail.backends.batch.ends import End, How, Result
 from dovetail.backends.batch.gang_start import GangFolder, GangProgress
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 from dovetail.backends.run_folder import RunFolder
 from dovetail.model.command import GangStart
 from dovetail.model.failure_cause import FailureCause
@@ -32,10 +32,10 @@ class JobOrder:
     gang: GangStart | None = None
 
     @property
-    def batch_job(self) -> BatchJob | None:
-        return None if self.job is None else BatchJob(self.job, self.element)
+    def batch_job(self) -> JobId | None:
+        return None if self.job is None else JobId(self.job, self.element)
 
-    def as_job(self, job: BatchJob) -> "JobOrder":
+    def as_job(self, job: JobId) -> "JobOrder":
         return replace(self, job=job.id, element=job.element)
 
 
@@ -43,7 +43,7 @@ class JobOrder:
 class RunClaim:
     """The job whose script starts the command, and in which run. `job` None: the claim is not readable yet."""
 
-    job: BatchJob | None = None
+    job: JobId | None = None
     restarts: int = 0
     node: str = ""
 
@@ -68,7 +68,7 @@ class JobRunStatus:
         return None if self.gang is None else self.gang.broken
 
     @property
-    def job(self) -> BatchJob | None:
+    def job(self) -> JobId | None:
         return None if self.order is None else self.order.batch_job
 
     @property
@@ -140,7 +140,7 @@ class JobRunFolder(RunFolder):
         if by is None:
             return RunClaim() if (self.path / CLAIM).exists() else None
         number, restarts, node, element = (*by.split(), "", "", "", "")[:4]
-        job = BatchJob(int(number), int(element) if element.isdigit() else None) if number.isdigit() else None
+        job = JobId(int(number), int(element) if element.isdigit() else None) if number.isdigit() else None
         return RunClaim(job, int(restarts) if restarts.isdigit() else 0, node)
 
     def _text(self, name: str) -> str | None:

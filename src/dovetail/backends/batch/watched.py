@@ -6,7 +6,7 @@ Nothing here asks the batch system or reports. The time is an argument, in secon
 from dataclasses import dataclass
 
 from dovetail.backends.batch.ends import UNUSABLE_EXIT, End, not_started
-from dovetail.backends.batch.record import BatchJob, BatchRecord, JobProgress, StartOutlook
+from dovetail.backends.batch.record import BatchRecord, JobId, JobProgress, StartOutlook
 from dovetail.backends.batch.run_folder import JobRunFolder
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.resources import Amounts
@@ -19,7 +19,7 @@ LOOKS_UNTIL_READABLE = 5  # a script that has not written its claim by then coul
 @dataclass(slots=True)
 class WatchedJob:
     run: JobRunFolder
-    job: BatchJob | None
+    job: JobId | None
     node: str
     asked: Amounts
     in_gang: bool = False

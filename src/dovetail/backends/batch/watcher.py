@@ -22,7 +22,7 @@ from typing import NamedTuple
 from dovetail.backends.batch.driver import BatchFault, JobDriver
 from dovetail.backends.batch.ends import End, blamed, end_of_result, not_started
 from dovetail.backends.batch.naming import JobNames
-from dovetail.backends.batch.record import CAUSES, BatchJob, BatchRecord, JobProgress, StartOutlook
+from dovetail.backends.batch.record import CAUSES, BatchRecord, JobId, JobProgress, StartOutlook
 from dovetail.backends.batch.run_folder import JobRunFolder, JobRunStatus, RunClaim
 from dovetail.backends.batch.settings import BatchSettings
 from dovetail.backends.batch.watched import WatchedJob, taken_back
@@ -39,7 +39,7 @@ class _Asked(NamedTuple):
     """The record for an attempt, and the job that it was asked for."""
 
     watched: WatchedJob
-    job: BatchJob | None
+    job: JobId | None
     record: BatchRecord | None
 
     @property
@@ -197,9 +197,7 @@ class JobWatcher:
         elif progress is JobProgress.WAITING and (look.stop_reason is None or watched.taken_back is not None):
             await self._wait(watched, record)
 
-    async def _follow(
-        self, watched: WatchedJob, look: JobRunStatus, surplus: BatchRecord | None, job: BatchJob
-    ) -> None:
+    async def _follow(self, watched: WatchedJob, look: JobRunStatus, surplus: BatchRecord | None, job: JobId) -> None:
         """The submission without a reply is the one that runs; the later job has found that out and ended."""
         assert look.order is not None
         assert watched.job is not None

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from dovetail.backends.batch.commands import Answer
 from dovetail.backends.batch.driver import BatchFault, BatchSubmission
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 from dovetail.backends.pbs.job_record import PbsRecord
-from dovetail.backends.pbs.select import Select
+from dovetail.backends.pbs.select import ChunkSelect
 
 
 class PbsFault(BatchFault):
@@ -55,7 +55,7 @@ class PbsSubmission(BatchSubmission):
     """`select`: the chunks, one for each task. `keys`: the attempts, if they are several, and `members` the path and
     text of the script of each. `walltime_s` None: the queue's limit."""
 
-    select: Select
+    select: ChunkSelect
     place: str
     queue: str | None = None
     walltime_s: int | None = None
@@ -102,9 +102,9 @@ class Dialect(Protocol):
     def read_jobs(self, text: str) -> list[PbsRecord]:
         """Raises PbsFault."""
 
-    def id_to_ask(self, job: BatchJob) -> str: ...
+    def id_to_ask(self, job: JobId) -> str: ...
 
-    def id_to_delete(self, job: BatchJob) -> str: ...
+    def id_to_delete(self, job: JobId) -> str: ...
 
     def submit_arguments(self, submission: PbsSubmission) -> list[str]: ...
 

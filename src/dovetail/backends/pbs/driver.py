@@ -12,7 +12,7 @@ from pathlib import Path
 from dovetail.backends.batch.commands import Answer, run_command
 from dovetail.backends.batch.driver import Rejected
 from dovetail.backends.batch.naming import matching
-from dovetail.backends.batch.record import BatchJob, BatchRecord
+from dovetail.backends.batch.record import BatchRecord, JobId
 from dovetail.backends.pbs.dialect import Dialect, PbsFault, PbsNode, PbsQueue, PbsSubmission
 from dovetail.backends.pbs.job_record import PbsRecord
 from dovetail.backends.pbs.openpbs import OpenPbs
@@ -60,7 +60,7 @@ class PbsDriver:
     async def jobs(self) -> list[PbsRecord]:
         return await self._ask_for([])
 
-    async def find(self, jobs: Collection[BatchJob]) -> dict[BatchJob, BatchRecord]:
+    async def find(self, jobs: Collection[JobId]) -> dict[JobId, BatchRecord]:
         dialect = await self.dialect()
         asked = sorted({dialect.id_to_ask(job) for job in jobs})
         found: list[PbsRecord] = []
@@ -68,7 +68,7 @@ class PbsDriver:
             found += await self._ask_for(asked[first : first + IDS_AT_ONCE])
         return matching(found, jobs)
 
-    async def recorded(self, job: BatchJob) -> BatchRecord | None:  # noqa: ARG002 - the contract's
+    async def recorded(self, job: JobId) -> BatchRecord | None:  # noqa: ARG002 - the contract's
         """PBS has no accounting that users can ask: what it still has, `find` finds."""
         return None
 
@@ -86,7 +86,7 @@ class PbsDriver:
             raise PbsFault(f"qsub: {words or f'ended with status {answer.status}'}")
         raise Rejected(words)
 
-    async def cancel(self, job: BatchJob) -> None:
+    async def cancel(self, job: JobId) -> None:
         dialect = await self.dialect()
         answer = await self._run("qdel", dialect.id_to_delete(job))
         if answer.status != 0 and not dialect.is_gone(answer):

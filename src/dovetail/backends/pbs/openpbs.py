@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dovetail.backends.batch.commands import Answer
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 from dovetail.backends.pbs.amounts import read_size, read_time_s, written_time
 from dovetail.backends.pbs.dialect import PbsFault, PbsNode, PbsQueue, PbsSubmission
 from dovetail.backends.pbs.job_record import STATES, PbsRecord
@@ -70,10 +70,10 @@ class OpenPbs:
         found = (_job(name, said) for name, said in _part(text, "Jobs").items())
         return [record for record in found if record is not None]
 
-    def id_to_ask(self, job: BatchJob) -> str:
+    def id_to_ask(self, job: JobId) -> str:
         return str(job.id) if job.element is None else f"{job.id}[]"
 
-    def id_to_delete(self, job: BatchJob) -> str:
+    def id_to_delete(self, job: JobId) -> str:
         return str(job.id) if job.element is None else f"{job.id}[{job.element}]"
 
     def submit_arguments(self, submission: PbsSubmission) -> list[str]:

@@ -1,6 +1,7 @@
 """Turns an assignment into a PBS job, and refuses what the backend or the node cannot run."""
 
 import math
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,6 +23,8 @@ PLACE, DEPENDENCY = "pbs/place", "pbs/dependency"
 """Labels of a workload. The last names jobs that were not submitted by Dovetail."""
 MEMBER_SCRIPT = "job.sh"
 _MIB = 2**20
+#: Slurm's qsub gives its arguments to a shell, so a label must not hold a sign that means something there.
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+:,-]*", re.ASCII)
 
 #: A signal that bash is to act on interrupts its wait.
 _GANG = """\
@@ -39,6 +42,13 @@ def refuse_what_cannot_run(spec: Workload) -> None:
         raise WorkloadRefusal(f"workload {spec.name!r} wants its input open (run.stdin); jobs of PBS read nothing")
     if spec.resources.gpu % 1:
         raise WorkloadRefusal(f"workload {spec.name!r} wants {spec.resources.gpu:g} GPUs; PBS gives whole ones here")
+    for label in (ACCOUNT, PROJECT, QUEUE, DEPENDENCY):
+        value = spec.labels.get(label, "")
+        if value and not _WORD.fullmatch(value):
+            words = "use letters, digits and . _ @ + : , -, the first of them a letter or digit"
+            raise WorkloadRefusal(
+                f"workload {spec.name!r} has the label {label}: {value!r}, which is not a word; {words}"
+            )
     try:
         read_place(spec.labels.get(PLACE, "free"))
     except SelectError as error:
@@ -92,9 +102,9 @@ def gang_job(
 ) -> PbsSubmission:
     """One job with a chunk for each member, by its key; equal ones stand together. Each member's script runs in its own
     chunk, and they still wait for each other: a node may fail to start its own."""
-    chunks = list(dict.fromkeys(str(member.select) for member in members.values()))
-    keys = sorted(members, key=lambda key: (chunks.index(str(members[key].select)), _numbers(str(key))))
-    ordered = {str(key): members[key] for key in keys}
+    by_key = {str(key): members[key] for key in sorted(members, key=lambda key: _numbers(str(key)))}
+    places = {chunk: at for at, chunk in enumerate(dict.fromkeys(str(member.select) for member in by_key.values()))}
+    ordered = dict(sorted(by_key.items(), key=lambda item: places[str(item[1].select)]))
     scripts = {key: str(folder / key / MEMBER_SCRIPT) for key in ordered}
     first = next(iter(ordered.values()))
     limits = [member.walltime_s for member in ordered.values()]

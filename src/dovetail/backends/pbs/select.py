@@ -53,7 +53,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class ChunkSelect:
     chunks: tuple[Chunk, ...]
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Place:
         return ":".join(part for part in (self.arrangement, self.sharing, grouping) if part is not None)
 
 
-def select_of(chunks: Iterable[Chunk]) -> Select:
+def select_of(chunks: Iterable[Chunk]) -> ChunkSelect:
     """Equal neighbours become one chunk with a larger count, so the order of chunks stays."""
     found: list[Chunk] = []
     for chunk in chunks:
@@ -88,12 +88,12 @@ def select_of(chunks: Iterable[Chunk]) -> Select:
             found[-1] = Chunk(found[-1].count + chunk.count, chunk.resources)
         else:
             found.append(chunk)
-    return Select(tuple(found))
+    return ChunkSelect(tuple(found))
 
 
-def read_select(text: str) -> Select:
+def read_select(text: str) -> ChunkSelect:
     """Raises SelectError."""
-    return Select(tuple(_chunk(tree) for tree in _parsed("select", text).children))
+    return ChunkSelect(tuple(_chunk(tree) for tree in _parsed("select", text).children))
 
 
 def read_place(text: str) -> Place:

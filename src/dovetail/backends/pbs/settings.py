@@ -1,6 +1,7 @@
 """Settings of the PBS backend, validated once at start."""
 
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
@@ -8,8 +9,18 @@ from dovetail.backends.batch.settings import BatchSettings, Word
 from dovetail.backends.settings_file_only import ServerFile
 from dovetail.backends.ssh_command import SshSettings
 from dovetail.model.text.quantity import Duration
+from dovetail.model.text.strict import shown
 
-DialectName = Literal["openpbs", "torque"]
+
+def _check_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"{shown(url)} is not an address: {error}") from None
+    if parts.scheme != "ssh" or not host or any(sign.isspace() for sign in url):
+        raise ValueError(f"{shown(url)} is not accepted; write ssh://user@host, with :port if it is not 22")
+    return url
 
 
 def _check_place(text: str) -> str:
@@ -28,7 +39,7 @@ class PbsSettings(BatchSettings):
     """pbs.conf for the commands, or slurm.conf for Slurm's; by default where they look for it."""
     server: Word | None = None
     """The PBS server; by default that of pbs.conf."""
-    url: Annotated[str, Field(pattern=r"^ssh://[^\s]+$", max_length=3000)] | None = None
+    url: Annotated[str, Field(max_length=3000), AfterValidator(_check_url)] | None = None
     """The host where the commands run, `ssh://user@head`; by default this one."""
     ssh: SshSettings = SshSettings()
     """How ssh is called, for `url`."""

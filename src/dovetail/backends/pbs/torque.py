@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from dovetail.backends.batch.commands import Answer
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 from dovetail.backends.pbs.amounts import read_size, read_time_s, written_time
 from dovetail.backends.pbs.dialect import PbsNode, PbsQueue, PbsSubmission
 from dovetail.backends.pbs.job_record import STATES, PbsRecord
@@ -67,10 +67,10 @@ class Torque:
         found = (_job(name, said) for name, said in _blocks(text))
         return [record for record in found if record is not None]
 
-    def id_to_ask(self, job: BatchJob) -> str:
+    def id_to_ask(self, job: JobId) -> str:
         return str(job.id)
 
-    def id_to_delete(self, job: BatchJob) -> str:
+    def id_to_delete(self, job: JobId) -> str:
         return str(job.id)
 
     def submit_arguments(self, submission: PbsSubmission) -> list[str]:

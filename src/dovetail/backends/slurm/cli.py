@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dovetail.backends.batch.commands import Answer, run_command
 from dovetail.backends.batch.driver import Rejected
 from dovetail.backends.batch.naming import matching
-from dovetail.backends.batch.record import BatchJob, BatchRecord
+from dovetail.backends.batch.record import BatchRecord, JobId
 from dovetail.backends.slurm.cli_reading import (
     ACCOUNTED,
     read_accounted,
@@ -56,7 +56,7 @@ class CliDriver:
     async def jobs(self) -> list[JobRecord]:
         return [read_job(line) for line in await self._show("jobs") if line.startswith("JobId=")]
 
-    async def find(self, jobs: Collection[BatchJob]) -> dict[BatchJob, BatchRecord]:
+    async def find(self, jobs: Collection[JobId]) -> dict[JobId, BatchRecord]:
         numbers = {job.id for job in jobs}
         if len(numbers) > FEW_JOBS:
             return matching(await self.jobs(), jobs)
@@ -69,7 +69,7 @@ class CliDriver:
                 raise SlurmFault(f"scontrol show job {number}: {answer.last_line()}")
         return matching(found, jobs)
 
-    async def recorded(self, job: BatchJob) -> JobRecord | None:
+    async def recorded(self, job: JobId) -> JobRecord | None:
         asked = (f"--jobs={job}", f"--format={','.join(ACCOUNTED)}", "--allocations", "--noheader", "--parsable2")
         status, said, _ = await self._run("sacct", *asked)
         lines = said.splitlines()
@@ -88,7 +88,7 @@ class CliDriver:
             raise SlurmFault(f"sbatch: {words or said.strip() or f'ended with status {status}'}")
         raise Rejected(words)
 
-    async def cancel(self, job: BatchJob) -> None:
+    async def cancel(self, job: JobId) -> None:
         answer = await self._run("scancel", str(job))
         gone = _UNKNOWN_JOB in answer.wrong or "already completing or completed" in answer.wrong
         if answer.status != 0 and not gone:

@@ -20,7 +20,7 @@ import orjson
 
 from dovetail.backends.batch.driver import Rejected
 from dovetail.backends.batch.naming import matching
-from dovetail.backends.batch.record import BatchJob, BatchRecord
+from dovetail.backends.batch.record import BatchRecord, JobId
 from dovetail.backends.slurm.cli import CliDriver
 from dovetail.backends.slurm.driver import (
     FEW_JOBS,
@@ -77,14 +77,14 @@ class RestDriver:
     async def jobs(self) -> list[JobRecord]:
         return [read_job(said) for said in (await self._get("/jobs"))["jobs"]]
 
-    async def find(self, jobs: Collection[BatchJob]) -> dict[BatchJob, BatchRecord]:
+    async def find(self, jobs: Collection[JobId]) -> dict[JobId, BatchRecord]:
         numbers = {job.id for job in jobs}
         if len(numbers) > FEW_JOBS:
             return matching(await self.jobs(), jobs)
         found = await asyncio.gather(*(self._numbered(number) for number in numbers))
         return matching([record for records in found for record in records], jobs)
 
-    async def recorded(self, job: BatchJob) -> BatchRecord | None:
+    async def recorded(self, job: JobId) -> BatchRecord | None:
         """`sacct` is asked first, if it is installed: slurmrestd 22.05 reports exit code 0 except for signals."""
         record = await self._commands.recorded(job) if shutil.which("sacct") else None
         if record is not None:
@@ -110,7 +110,7 @@ class RestDriver:
             raise SlurmFault(f"the job could not be submitted: {words}")
         raise Rejected(words)
 
-    async def cancel(self, job: BatchJob) -> None:
+    async def cancel(self, job: JobId) -> None:
         _, answer = await self._ask("DELETE", f"/job/{job}")
         errors = [text for code, text in _errors(answer) if code not in (UNKNOWN_JOB, ALREADY_DONE)]
         if errors:

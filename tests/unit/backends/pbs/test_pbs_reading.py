@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 
 from dovetail.backends.batch.commands import Answer
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
+from dovetail.backends.contract import WorkloadRefusal
 from dovetail.backends.pbs.dialect import PbsFault, PbsQueue, PbsSubmission
 from dovetail.backends.pbs.inventory import describe
 from dovetail.backends.pbs.openpbs import OpenPbs
-from dovetail.backends.pbs.select import Chunk, Select
+from dovetail.backends.pbs.request import refuse_what_cannot_run
+from dovetail.backends.pbs.select import Chunk, ChunkSelect
 from dovetail.backends.pbs.settings import PbsSettings
 from dovetail.backends.pbs.torque import Torque
 from dovetail.model.resources import CPU, MEMORY
+from dovetail.model.workloads.workload import Workload
 
 HEAD = {"timestamp": 1768000000, "pbs_version": "22.05.11", "pbs_server": "head"}
 GIB = 2**30
@@ -252,7 +255,7 @@ def test_queues_of_torque() -> None:
 SUBMISSION = PbsSubmission(
     name="dovetail-ab-7.0.1",
     script="exit 0",
-    select=Select((Chunk(1, {"ncpus": "2", "mem": "100mb", "ngpus": "1", "vnode": "v1"}),)),
+    select=ChunkSelect((Chunk(1, {"ncpus": "2", "mem": "100mb", "ngpus": "1", "vnode": "v1"}),)),
     place="free",
     queue="workq",
     walltime_s=90,
@@ -273,7 +276,7 @@ def test_ids_of_jobs() -> None:
     dialect = OpenPbs()
     assert dialect.read_submitted("12.head\n") == dialect.read_submitted("12[].head") == 12
     assert dialect.read_submitted("oops") is None
-    assert (dialect.id_to_ask(BatchJob(5, 3)), dialect.id_to_delete(BatchJob(5, 3))) == ("5[]", "5[3]")
+    assert (dialect.id_to_ask(JobId(5, 3)), dialect.id_to_delete(JobId(5, 3))) == ("5[]", "5[3]")
     assert Torque().read_submitted("77\n") == 77
 
 
@@ -287,3 +290,17 @@ def test_errors_of_submissions() -> None:
 def test_a_place_that_pbs_does_not_know_is_refused_in_the_settings(place: str) -> None:
     with pytest.raises(ValueError, match="place"):
         PbsSettings(place=place)
+
+
+@pytest.mark.parametrize("url", ["http://head", "ssh://", "ssh://@", "ssh://head:port", "ssh://head -v"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"ssh://|address"):
+        PbsSettings(url=url)
+
+
+@pytest.mark.parametrize("label", ["pbs/account", "pbs/project", "pbs/queue", "pbs/dependency"])
+@pytest.mark.parametrize("value", ["a;id", "$(id)", "-I", "a'b", "a|b", "`id`"])
+def test_a_label_cannot_become_a_command(label: str, value: str) -> None:
+    spec = Workload.model_validate({"name": "w", "labels": {label: value}, "run": {"command": ["true"]}})
+    with pytest.raises(WorkloadRefusal, match="is not a word"):
+        refuse_what_cannot_run(spec)

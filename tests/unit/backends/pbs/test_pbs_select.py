@@ -10,8 +10,8 @@ from tests.servers.openpbs.requests import chunks_of, placing_of
 
 from dovetail.backends.pbs.select import (
     Chunk,
+    ChunkSelect,
     Place,
-    Select,
     SelectError,
     read_exec_vnode,
     read_place,
@@ -38,7 +38,7 @@ PLACES = st.builds(
 @given(chunks=st.lists(CHUNKS, min_size=1, max_size=4))
 @examples(100)
 def test_a_select_that_is_written_is_read_as_the_same(chunks: list[Chunk]) -> None:
-    select = Select(tuple(chunks))
+    select = ChunkSelect(tuple(chunks))
     assert read_select(str(select)) == select
 
 
@@ -67,7 +67,7 @@ def test_equal_neighbours_become_one_chunk_and_the_order_stays() -> None:
 
 
 def test_a_chunk_without_a_count_is_one() -> None:
-    assert read_select("ncpus=2:mem=4gb+3") == Select((Chunk(1, {"ncpus": "2", "mem": "4gb"}), Chunk(3)))
+    assert read_select("ncpus=2:mem=4gb+3") == ChunkSelect((Chunk(1, {"ncpus": "2", "mem": "4gb"}), Chunk(3)))
 
 
 def test_what_a_job_got_is_read() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dovetail.backends.batch.bundling import Bundler, array_of
 from dovetail.backends.batch.driver import Rejected
 from dovetail.backends.batch.naming import JobNames, has_element, listed, matching
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 from dovetail.backends.slurm.driver import JobSubmission, SlurmFault
 from dovetail.backends.slurm.job_record import JobRecord
 
@@ -44,8 +44,8 @@ def test_an_element_is_found_whether_it_waits_with_others_or_runs_by_itself() ->
     waiting = JobRecord(4, "x", "PENDING", array=4, elements="2-9")
     running = JobRecord(6, "x", "RUNNING", array=4, elements="0")
     plain = JobRecord(8, "y", "RUNNING")
-    wanted = {BatchJob(4, 0): running, BatchJob(4, 5): waiting, BatchJob(8): plain}
-    assert matching([waiting, running, plain], [*wanted, BatchJob(4, 1), BatchJob(9), BatchJob(8, 0)]) == wanted
+    wanted = {JobId(4, 0): running, JobId(4, 5): waiting, JobId(8): plain}
+    assert matching([waiting, running, plain], [*wanted, JobId(4, 1), JobId(9), JobId(8, 0)]) == wanted
 
 
 # --- names -------------------------------------------------------------------------------------------------------
@@ -53,10 +53,10 @@ def test_an_element_is_found_whether_it_waits_with_others_or_runs_by_itself() ->
 
 def test_a_job_belongs_to_a_key_by_its_name_and_in_an_array_by_its_number() -> None:
     element = JobRecord(6, NAMES.together("7.3.1"), "RUNNING", array=4, elements="3")
-    assert NAMES.job_of("7.3.1", element) == BatchJob(4, 3)
+    assert NAMES.job_of("7.3.1", element) == JobId(4, 3)
     assert NAMES.job_of("7.3.2", element) is NAMES.job_of("7.4.1", element) is None
     assert NAMES.job_of("7.3.1", replace(element, array=0)) is None
-    assert NAMES.job_of("7.3.1", JobRecord(5, NAMES.alone("7.3.1"), "RUNNING")) == BatchJob(5)
+    assert NAMES.job_of("7.3.1", JobRecord(5, NAMES.alone("7.3.1"), "RUNNING")) == JobId(5)
     assert NAMES.job_of("7.3.1", JobRecord(5, "dovetail-other-7.3.1", "RUNNING")) is None
 
 
@@ -79,8 +79,8 @@ class Controller:
         return len(self.taken)
 
 
-def sent(controller: Controller, *elements: int, within_s: float = 0.01) -> list[BatchJob | BaseException]:
-    async def scene() -> list[BatchJob | BaseException]:
+def sent(controller: Controller, *elements: int, within_s: float = 0.01) -> list[JobId | BaseException]:
+    async def scene() -> list[JobId | BaseException]:
         bundler = Bundler(controller.submit, within_s)
         calls = (bundler.send(alone(element), array_of(TOGETHER), element) for element in elements)
         found = await asyncio.gather(*calls, return_exceptions=True)
@@ -92,16 +92,16 @@ def sent(controller: Controller, *elements: int, within_s: float = 0.01) -> list
 
 def test_what_comes_at_once_is_one_array_and_what_is_alone_is_none() -> None:
     controller = Controller()
-    assert sent(controller, 0, 1, 5) == [BatchJob(1, 0), BatchJob(1, 1), BatchJob(1, 5)]
+    assert sent(controller, 0, 1, 5) == [JobId(1, 0), JobId(1, 1), JobId(1, 5)]
     assert controller.taken == [replace(TOGETHER, array="0-1,5")]
-    assert sent(controller, 3) == [BatchJob(2)]
+    assert sent(controller, 3) == [JobId(2)]
     assert controller.taken[1] == alone(3)
-    assert sent(controller, 6, 7, within_s=0) == [BatchJob(3), BatchJob(4)]
+    assert sent(controller, 6, 7, within_s=0) == [JobId(3), JobId(4)]
 
 
 def test_an_array_that_slurm_refuses_is_tried_one_by_one() -> None:
     controller = Controller(refuses_arrays=True)
-    assert sent(controller, 0, 2000) == [BatchJob(1), BatchJob(2)]
+    assert sent(controller, 0, 2000) == [JobId(1), JobId(2)]
     assert controller.taken == [alone(0), alone(2000)]
 
 
@@ -120,8 +120,8 @@ def test_whoever_gives_up_in_time_gets_no_job_and_the_others_do() -> None:
         ]
         await asyncio.sleep(0)
         calls[1].cancel()
-        assert await calls[0] == BatchJob(1, 0)
-        assert await calls[2] == BatchJob(1, 2)
+        assert await calls[0] == JobId(1, 0)
+        assert await calls[2] == JobId(1, 2)
         waiting = asyncio.ensure_future(bundler.send(alone(4), array_of(TOGETHER), 4))
         await asyncio.sleep(0)
         await bundler.close()

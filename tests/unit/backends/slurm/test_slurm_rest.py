@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 from dovetail.backends.slurm.driver import JobSubmission, SlurmFault
 from dovetail.backends.slurm.rest import RestDriver
 from dovetail.backends.slurm.settings import SlurmSettings
@@ -45,12 +45,12 @@ def asked(tmp_path: Path, drops: int, ask: Callable[[RestDriver], Awaitable[obje
 
 
 def test_a_cancellation_is_sent_again(tmp_path: Path) -> None:
-    assert asked(tmp_path, 1, lambda driver: driver.cancel(BatchJob(7))) == ["DELETE", "DELETE"]
+    assert asked(tmp_path, 1, lambda driver: driver.cancel(JobId(7))) == ["DELETE", "DELETE"]
 
 
 def test_it_is_not_sent_for_ever_and_the_fault_has_words(tmp_path: Path) -> None:
     with pytest.raises(SlurmFault, match=r"rest\.sock: \w+"):
-        asked(tmp_path, 2, lambda driver: driver.cancel(BatchJob(7)))
+        asked(tmp_path, 2, lambda driver: driver.cancel(JobId(7)))
 
 
 def test_a_submission_is_not_sent_again(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.examples import examples
 
 from dovetail.backends.batch.description import Description
 from dovetail.backends.batch.ends import NOT_TO_START_EXIT, How, Result
-from dovetail.backends.batch.record import BatchJob
+from dovetail.backends.batch.record import JobId
 from dovetail.backends.batch.run_folder import JobRunFolder
 from dovetail.backends.batch.script import quoted
 from dovetail.backends.contract import Assignment, Refusal
@@ -69,7 +69,7 @@ def test_a_command_runs_once_and_its_end_is_written_down(tmp_path: Path) -> None
     look = JobRunFolder(tmp_path, "1.0.1").look()
     assert look.result == Result(3, How.ENDED)
     assert look.claim is not None
-    assert (look.claim.job, look.claim.restarts, look.claim.node) == (BatchJob(77), 0, "n1")
+    assert (look.claim.job, look.claim.restarts, look.claim.node) == (JobId(77), 0, "n1")
 
 
 def test_elements_of_an_array_differ_in_their_number_alone(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_elements_of_an_array_differ_in_their_number_alone(tmp_path: Path) -> No
         look = JobRunFolder(folder, f"1.{replica}.2").look()
         assert look.result == Result(replica, How.ENDED)
         assert look.claim is not None
-        assert look.claim.job == BatchJob(70, replica)
+        assert look.claim.job == JobId(70, replica)
 
 
 @pytest.mark.parametrize(("array", "indices"), [("10-30:10", (10, 20, 30)), ("5,3,9", (5, 3, 9))])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.backends.batch.record import BatchJob, StartOutlook
+from dovetail.backends.batch.record import JobId, StartOutlook
 from dovetail.backends.batch.run_folder import JobRunFolder
 from dovetail.backends.batch.watched import HOPELESS_FOR_S, LOOKS_UNTIL_READABLE, WAIT_WORTH_REPORTING_S, WatchedJob
 from dovetail.backends.slurm.job_record import JobRecord
@@ -14,7 +14,7 @@ NOW_S, PATIENCE_S = 1000.0, 60.0
 
 @pytest.fixture
 def watched(tmp_path: Path) -> WatchedJob:
-    return WatchedJob(JobRunFolder(tmp_path, "1.0.1"), BatchJob(1), "n1", {})
+    return WatchedJob(JobRunFolder(tmp_path, "1.0.1"), JobId(1), "n1", {})
 
 
 def job(state: str, reason: str = "", restarts: int = 0) -> JobRecord:
