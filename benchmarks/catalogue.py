@@ -34,6 +34,7 @@ MODULES = (
     "benchmarks.constraints",
     "benchmarks.communication",
     "benchmarks.discovery",
+    "benchmarks.cloud",
     "benchmarks.philly_lingjun",
     "benchmarks.kueue_tas",
     "benchmarks.kubernetes_client",

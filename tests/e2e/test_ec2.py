@@ -12,8 +12,8 @@ from tests.e2e.server_process import ServerProcess
 from tests.e2e.warm_shell import run_warm
 from tests.patience import wait_for
 from tests.servers.aws_faults import AwsFaults, aws_faults
+from tests.servers.booted_machines import BootedMachines, booted_machines
 from tests.servers.moto import IMAGE, MotoServer
-from tests.servers.started_instances import StartedInstances, started_instances
 
 from dovetail.client import Client
 
@@ -65,19 +65,20 @@ def shell(server: ServerProcess, *words: str) -> str:
     return str(found.stdout)
 
 
-def told(started: StartedInstances) -> str:
-    assert started.trouble is None, started.trouble
-    return "\n".join(started.console(name) for name in (*started.running, *started.ended))
+def told(machines: BootedMachines) -> str:
+    assert machines.trouble is None, machines.trouble
+    return "\n".join(one.log_tail for one in machines.on.values())
 
 
 def test_work_runs_on_an_instance_that_is_launched_for_it_and_ended_when_it_is_idle(
     moto: MotoServer, faults: AwsFaults, tmp_path: Path
 ) -> None:
     with (
-        started_instances(moto, tmp_path / "machines") as started,
+        booted_machines(moto, tmp_path / "machines") as machines,
         server_with(tmp_path, faults.url) as server,
         Client(server.url) as client,
     ):
+        machines.join(server.url)
         wait_for(lambda: len(client.cloud_prices()) == 2, "the offers")
         assert states(moto) == []
         prices = shell(server, "cloud", "prices")
@@ -86,7 +87,7 @@ def test_work_runs_on_an_instance_that_is_launched_for_it_and_ended_when_it_is_i
         (first,) = client.submit(
             {"name": "hello", **ON_AWS, "run": {"command": ["sh", "-c", "echo from $0; sleep 1", "there"]}}
         )
-        wait_for(lambda: client.workload("hello")["state"] == "running", f"the job; {told(started)}")
+        wait_for(lambda: client.workload("hello")["state"] == "running", f"the job; {told(machines)}")
         (row,) = client.cloud_instances()["items"]
         assert (row["state"], row["known"], row["node"][:4]) == ("running", True, "aws-")
         assert [task["name"] for task in row["tasks"]] == ["hello"]
@@ -95,14 +96,14 @@ def test_work_runs_on_an_instance_that_is_launched_for_it_and_ended_when_it_is_i
         assert row["id"] in listed
         assert "hello.0" in listed
         wait_for(lambda: client.workload("hello")["finished_at"])
-        assert client.workload("hello")["state"] == "succeeded", told(started)
+        assert client.workload("hello")["state"] == "succeeded", told(machines)
         assert client.logs("hello").text == "from there\n"
         client.submit({"name": "again", **ON_AWS, "run": {"command": ["true"]}})
         wait_for(lambda: client.workload("again")["state"] == "succeeded", "the second job")
         assert len(moto.instances()) == 1  # it was still warm
         wait_for(lambda: states(moto) == ["terminated"], "the end of the idle instance")
         wait_for(lambda: client.cloud_instances()["items"] == [], "nothing runs")
-        wait_for(lambda: started.ended, "the machine is off")
+        wait_for(lambda: not machines.on, "the machine is off")
         assert first
 
 

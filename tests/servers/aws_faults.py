@@ -46,7 +46,7 @@ def aws_faults(upstream: str) -> Iterator[AwsFaults]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             given = {key: values[0] for key, values in parse_qs(body.decode(errors="replace")).items()}
-            action = given.get("Action") or self.headers.get("X-Amz-Target", "")
+            action = str(given.get("Action") or self.headers.get("X-Amz-Target", ""))
             faults.asked.append((action, given))
             pause = faults.pause_s.get(action, lambda: 0.0)
             time.sleep(pause())
@@ -78,8 +78,13 @@ def aws_faults(upstream: str) -> Iterator[AwsFaults]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None:
+            """Whoever asked may have been killed."""
+
+    server = Server(("127.0.0.1", 0), Handler)
     faults.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, name="aws faults", daemon=True).start()
     try:

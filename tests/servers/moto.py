@@ -4,6 +4,7 @@ Instances run at once and do nothing. It ignores client tokens and accepts insta
 those look elsewhere. `reset` forgets everything.
 """
 
+import base64
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,15 @@ class MotoServer:
 
         keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
         return boto3.client(service, region_name=region, endpoint_url=self.url, **keys)
+
+    def running(self) -> dict[str, str]:
+        """The instances that run, for `booted_machines`."""
+        return {one["InstanceId"]: one["InstanceType"] for one in self.instances() if one["State"]["Name"] == "running"}
+
+    def script(self, name: str) -> str:
+        """The user data of an instance."""
+        found = self.client().describe_instance_attribute(InstanceId=name, Attribute="userData")
+        return base64.b64decode(found["UserData"]["Value"]).decode()
 
     def instances(self, region: str = "us-east-1") -> list[dict[str, Any]]:
         """All that were ever launched since the last reset."""

@@ -2,8 +2,8 @@
 
 The parts share the time evenly: the property tests, the random tests among the unit tests, the simulated clusters with
 random faults, the whole contract of Docker over SSH, the random comparisons with kube-scheduler, servers under load
-that are killed, paused and given a full disk again and again, random requests to a server, random texts for its
-parsers, and the Kubernetes scheduler under churn on a real server.
+that are killed, paused and given a full disk again and again, servers that are killed around launches of instances,
+random requests to a server, random texts for its parsers, and the Kubernetes scheduler under churn on a real server.
 Without `--seed` the soak draws one and prints it. It ends with a table and writes build/soak.json. The exit status is 1
 if anything was found, and 2 if nothing could be run.
 """
@@ -20,6 +20,7 @@ from random import SystemRandom
 
 from tests.servers.kubernetes.programs import command_of
 from tests.servers.kubernetes.server import kube_server
+from tests.soak.cloud_kills import cloud_kills
 from tests.soak.findings import Finding, Part, SoakReport
 from tests.soak.fuzz import fuzz
 from tests.soak.kills import run_kills
@@ -54,6 +55,7 @@ def churn(seconds: float, seed: int, say: Callable[[str], None]) -> Part:
 PARTS: dict[str, Run] = {
     **{name: partial(run_rounds, name) for name in SELECTIONS},
     "kills": run_kills,
+    "cloud-kills": cloud_kills,
     "fuzz": fuzz,
     "parsers": parsers,
     "kubernetes-churn": churn,

@@ -29,8 +29,8 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from dovetail.backends.aws_lambda.settings import LambdaSettings
-from dovetail.backends.azure_functions.settings import AzureFunctionsSettings
 from dovetail.backends.azure.settings import AzureSettings
+from dovetail.backends.azure_functions.settings import AzureFunctionsSettings
 from dovetail.backends.contract import Backend
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.ec2.settings import Ec2Settings

@@ -19,6 +19,7 @@ from dovetail.client import Client
 if TYPE_CHECKING:
     from tests.servers.docker import DockerServer
     from tests.servers.kubernetes.server import KubeServer
+    from tests.servers.moto import MotoServer
     from tests.servers.openpbs.server import OpenPbsStandIn
     from tests.servers.slurm import SlurmServer
 
@@ -158,6 +159,20 @@ def _azure_functions(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
         yield Engine({"https://images.azurewebsites.net": app.url, **keys})
 
 
+@contextmanager
+def _ec2(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
+    """moto, whose instances boot here: each is a process."""
+    from tests.servers.booted_machines import booted_machines
+    from tests.servers.moto import IMAGE
+
+    server: MotoServer = request.getfixturevalue("moto")
+    server.reset()
+    keys = "access_key: testing\n    secret_key: testing"
+    here = f"poll: 200ms\n    live_prices: false\n    image: {IMAGE}\n    endpoint_url: {server.url}\n    {keys}"
+    with booted_machines(server, folder / "machines") as machines:
+        yield Engine({"disk: 64GiB": here}, server_hooks={"machines": machines.join})
+
+
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.
 ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
     "docker": _docker,
@@ -169,4 +184,6 @@ ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManage
     "gcp": _gcp,
     "lambda": _lambda,
     "azure-functions": _azure_functions,
+    "ec2": _ec2,
+    "clouds": _ec2,
 }

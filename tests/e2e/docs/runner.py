@@ -45,10 +45,10 @@ QUESTIONS = (
     "queue", "queues", "services", "top", "why-not",
 )  # fmt: skip
 #: Commands that only show something unless the next word is a verb.
-NOUNS = ("affinity", "backend", "distance", "nodes", "policy", "reserve", "topology")
+NOUNS = ("affinity", "backend", "cloud", "distance", "nodes", "policy", "reserve", "topology")
 VERBS = (
-    "add", "attach", "avoid", "clear", "create", "delete", "detach", "discover", "import", "register", "release",
-    "remove", "set",
+    "add", "attach", "avoid", "clear", "create", "delete", "detach", "discover", "import", "reap", "register",
+    "release", "remove", "set",
 )  # fmt: skip
 #: The same of commands of other systems.
 OTHERS_QUESTIONS = (["docker", "ps"], ["kubectl", "get"], ["kubectl", "logs"], ["curl"], ["squeue"])

@@ -65,6 +65,9 @@ HARMLESS = {
     "AzureFunctionsSettings.key",
     "LambdaSettings.access_key_id",
     "LambdaSettings.secret_access_key",
+    "Ec2Settings.access_key",  # names of AWS, and a secret of its own
+    "Ec2Settings.key",
+    "Ec2Settings.secret_key",
 }
 
 

@@ -9,7 +9,11 @@ from dovetail.model.text.strict import Strict
 
 Url = Annotated[str, Field(pattern=r"^https?://[^\s]+$", max_length=500)]
 Script = Annotated[str, Field(max_length=12_000)]
-INSTALL = "python3 -m venv /opt/dovetail && /opt/dovetail/bin/pip install --quiet dovetail-scheduler"
+#: Images of Debian and Ubuntu come without `venv`.
+INSTALL = """\
+python3 -c 'import ensurepip' 2> /dev/null || { apt-get -qq update && apt-get -qq install -y python3-venv; }
+python3 -m venv /opt/dovetail
+/opt/dovetail/bin/pip install --quiet dovetail-scheduler"""
 
 
 class JoinSettings(Strict):
