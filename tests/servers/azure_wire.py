@@ -59,6 +59,7 @@ class AzureWire(WireServer):
         self.vms: dict[str, WireVm] = {}
         self.parts: dict[str, dict[str, Part]] = {"networkInterfaces": {}, "disks": {}, "publicIPAddresses": {}}
         self.created: list[str] = []
+        self.doubled: list[str] = []  # made while another of the same node existed
         self.no_stock: dict[str, str] = {}
         self.cores: int | None = None
         self.forbidden = False
@@ -156,6 +157,8 @@ class AzureWire(WireServer):
         failure = None if late is None else (late, f"Allocation failed. We do not have sufficient capacity for {size}.")
         now = time.monotonic()
         vm = WireVm(body, now + self.provision_s, now, failure)
+        node = body["tags"].get("dovetail-node")
+        self.doubled += [name for one in self.vms.values() if one.body["tags"].get("dovetail-node") == node]
         self.vms[name] = vm
         self.created.append(name)
         self._make_parts(name, body)

@@ -59,6 +59,7 @@ class GcpWire(WireServer):
         self.operations: dict[str, WireOperation] = {}
         self.by_request: dict[str, str] = {}
         self.created: list[str] = []
+        self.doubled: list[str] = []  # made while another of the same node existed
         self.no_stock: dict[str, tuple[str, str]] = {}
         self.forbidden = False
         self.skus: list[dict[str, Any]] = []
@@ -162,7 +163,10 @@ class GcpWire(WireServer):
         operation = self._operation(zone, "insert", name, self.provision_s, self.no_stock.get(machine))
         if given is not None:
             self.by_request[given] = operation.name
-        self.instances[name] = WireInstance(body, zone)
+        made = WireInstance(body, zone)
+        node = _metadata(made).get("dovetail-node")
+        self.doubled += [name for one in self.instances.values() if _metadata(one).get("dovetail-node") == node]
+        self.instances[name] = made
         self.created.append(name)
         return WireReply(200, self._shown_operation(operation))
 

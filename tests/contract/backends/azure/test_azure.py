@@ -1,13 +1,16 @@
 """Machines of Azure keep the promises of every backend, through Azure's SDK against a fake of ours at the wire."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from tests.contract.backends.azure.scene import AzureScene, azure_settings, azure_wire, launch_of
 from tests.contract.backends.conformance import BackendConformance, Subject
+from tests.examples import seeds
 from tests.servers.azure_wire import AzureWire, error
 from tests.servers.wire import PreparedError
 
@@ -283,3 +286,21 @@ async def test_current_prices_count_more_than_the_table(wire: AzureWire, server:
         with wire.faults.unreachable():
             again = {one.name: one.node.offer.price_per_hour for one in await made.types() if one.node.offer}
         assert again["cloud-Standard_D4s_v5-eastus-1"] == 0.192
+
+
+@pytest.mark.parametrize("seed", seeds(15))
+@in_event_loop
+async def test_wherever_a_crash_falls_there_is_one_machine_and_the_work_runs(
+    seed: int, wire: AzureWire, server: tuple[AzureWire, Path], tmp_path: Path
+) -> None:
+    """With answers that get lost, and lists that show a machine late."""
+    random = Random(seed)
+    wire.provision_s = random.choice([0.0, 0.1, 0.3])
+    wire.faults.lost, wire.faults.list_lag_s = random.randrange(3), random.choice([0.0, 0.2])
+    async with scene(server, tmp_path) as at:
+        work = await at.rig.bind_new()
+        await asyncio.sleep(random.uniform(0.0, 0.3))
+    async with scene(server, tmp_path) as later:
+        await later.rig.backend.reconcile([work])
+        await later.reports.until(TaskStarted, work.key)
+    assert len(wire.created) == 1

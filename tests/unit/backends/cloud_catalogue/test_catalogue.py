@@ -25,7 +25,7 @@ def offered(view: CatalogueView, **settings: object) -> list[MachineType]:
     return offered_types("cloud", view, wanted)
 
 
-@pytest.mark.parametrize("provider", ["aws"])
+@pytest.mark.parametrize("provider", ["aws", "azure", "gcp"])
 def test_every_row_of_a_shipped_table_has_a_shape_prices_and_a_date_that_make_sense(provider: str) -> None:
     rows = price_table(provider)
     assert len(rows) > 60
@@ -47,10 +47,17 @@ def test_prices_that_everybody_knows_stand_in_the_table() -> None:
     assert prices["us-east-1", "c5.large"] == 0.085
     assert prices["us-east-1", "g4dn.xlarge"] == 0.526
     assert prices["us-east-1", "p5.48xlarge"] == 55.04
+    prices = {(row.region, row.type): row.on_demand_usd_h for row in price_table("azure")}
+    assert prices["eastus", "Standard_D4s_v5"] == 0.192
+    assert prices["eastus", "Standard_NC24ads_A100_v4"] == 3.673
+    prices = {(row.region, row.type): row.on_demand_usd_h for row in price_table("gcp")}
+    assert prices["us-central1", "e2-standard-4"] == pytest.approx(0.134012, rel=1e-3)
+    assert prices["us-central1", "a2-highgpu-1g"] == pytest.approx(3.673385, rel=1e-3)
 
 
-def test_every_region_of_the_table_has_a_carbon_figure() -> None:
-    assert {row.region for row in price_table("aws")} <= set(carbon_table("aws"))
+@pytest.mark.parametrize("provider", ["aws", "azure", "gcp"])
+def test_every_region_of_the_table_has_a_carbon_figure(provider: str) -> None:
+    assert {row.region for row in price_table(provider)} <= set(carbon_table(provider))
 
 
 def test_a_provider_without_a_table_has_no_rows() -> None:
