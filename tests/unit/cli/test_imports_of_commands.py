@@ -81,6 +81,8 @@ ASKED = """
     topology discover
     backend
     backend show sim
+    metal
+    metal savings
     token
     token join
     reserve
