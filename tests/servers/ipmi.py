@@ -52,17 +52,8 @@ mc_enable 0x20
 class IpmiMachine:
     def __init__(self, name: str, folder: Path, port: int) -> None:
         self.name, self.folder, self.address = name, folder, f"127.0.0.1:{port}"
-        command: list[str | Path] = [
-            "ipmi_sim",
-            "-n",
-            "-c",
-            folder / "lan.conf",
-            "-f",
-            folder / "board.emu",
-            "-s",
-            folder / "state",
-        ]
-        self.daemon = Daemon("ipmi_sim", command, folder)
+        files = ("-c", str(folder / "lan.conf"), "-f", str(folder / "board.emu"), "-s", str(folder / "state"))
+        self.daemon = Daemon("ipmi_sim", ["ipmi_sim", "-n", *files], folder)
 
     def bmc(self) -> dict[str, Any]:
         return {"ipmi": self.address, "user": USER, "password": PASSWORD, "cipher_suite": CIPHER_SUITE}

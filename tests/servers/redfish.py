@@ -50,6 +50,13 @@ class RedfishServer:
         """The settings of its controller; `url`: of a proxy before it."""
         return {"redfish": url or self.url, "user": USER, "password": PASSWORD, "system": self.path(machine)}
 
+    def backend(self) -> dict[str, Any]:
+        """The entry of a backend with all its machines. They boot nothing, so no work is placed there."""
+        shape: dict[str, Any] = {"rack": "r1", "capacity": {"cpu": 2, "memory": "1G"}, "watts": 300}
+        shape["taints"] = [{"key": "nobody", "effect": "NoSchedule"}]
+        machines = {name: {"bmc": self.bmc(name), **shape} for name in self.machines}
+        return {"kind": "metal", "machines": machines, "poll": "200ms", "shutdown_within": 0}
+
     def power(self, machine: str) -> str:
         answer = self.http.get(self.path(machine))
         answer.raise_for_status()

@@ -173,6 +173,16 @@ def _ec2(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
         yield Engine({"disk: 64GiB": here}, server_hooks={"machines": machines.join})
 
 
+@contextmanager
+def _metal(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
+    """Two machines that are off, each with a controller of its own."""
+    from tests.servers.redfish import PASSWORD, USER, redfish_server
+
+    with redfish_server("rack1-u3") as third, redfish_server("rack1-u4") as fourth:
+        addresses = {"https://10.0.1.3": third.url, "https://10.0.1.4": fourth.url}
+        yield Engine({**addresses, "user: dovetail": f"user: {USER}", "change-me": PASSWORD})
+
+
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.
 ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
     "docker": _docker,
@@ -186,4 +196,5 @@ ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManage
     "azure-functions": _azure_functions,
     "ec2": _ec2,
     "clouds": _ec2,
+    "metal": _metal,
 }

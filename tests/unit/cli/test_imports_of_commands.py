@@ -89,6 +89,8 @@ ASKED = """
     cloud prices
     cloud instances
     cloud reap --dry-run
+    metal
+    metal savings
     token
     token join
     reserve

@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 from tests.patience import wait_for
 from tests.servers.own_token import OWN_TOKEN
+from tests.servers.redfish import redfish_server
 from tests.unit.api.route_walk.walk import Description, closed
 from tests.unit.api.server import serving, settings_in
 
@@ -38,6 +39,7 @@ from dovetail.responses.combined import (
 )
 from dovetail.responses.cost import BudgetRow, CostForecast, CostPage
 from dovetail.responses.discovery import ServiceEndpoints
+from dovetail.responses.metal import MetalBootDevice, MetalDetail, MetalRow, MetalSavings, MetalSensor
 from dovetail.responses.network import (
     DiscoveredTopology,
     DistanceBetween,
@@ -124,6 +126,15 @@ PRINTED: dict[str, Any] = {
     "cloud prices": list[CloudOfferRow],
     "cloud instances": CloudInstanceList,
     "cloud reap --dry-run": ReapedInstances,
+    "metal list": list[MetalRow],
+    "metal show rack1-u1": MetalDetail,
+    "metal on rack1-u1": MetalRow,
+    "metal cycle rack1-u1": MetalRow,
+    "metal reset rack1-u1": MetalRow,
+    "metal off rack1-u1": MetalRow,
+    "metal boot-device rack1-u1 disk": MetalBootDevice,
+    "metal sensors rack1-u1": list[MetalSensor],
+    "metal savings": MetalSavings,
     "token list": list[JoinTokenRow],
     "token join": JoinTokenMade,
     "token node own": NodeTokenMade,
@@ -173,7 +184,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with something of everything."""
-    with serving(settings_in(tmp_path_factory.mktemp("data"))) as found, Client(found) as client:
+    with (
+        redfish_server("rack1-u1") as redfish,
+        serving(settings_in(tmp_path_factory.mktemp("data"))) as found,
+        Client(found) as client,
+    ):
         client.submit([{"name": "job", "service": "web"}, {"name": "stuck", "resources": {"cpu": 99}}])
         client.set_policy({"name": "east", "require": 'node.labels["zone"] == "west"'})
         client.attach_policy("east", workloads=["job"])
@@ -182,6 +197,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.set_distances([("node-1", "node-2", 25.0)])
         client.reserve("node-3", {"cpu": 1}, "1h")
         client.add_backend("lab", LAB)
+        client.add_backend("rack1", redfish.backend())
         client.apply({"name": "web", "ports": [{"name": "http"}], "resources": {"cpu": "10m"}})
         client.restart_service("web")
         wait_for(lambda: client.service("web")["ready"])

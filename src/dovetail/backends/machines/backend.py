@@ -3,6 +3,7 @@
 Orders wait for the agent of a machine as they do for any registered node; the fleet sees to it that there is one.
 """
 
+import time
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment, NodeCredentials, Price, Refusal, Report
@@ -11,7 +12,7 @@ from dovetail.backends.machines.provider import MachineProvider
 from dovetail.backends.machines.settings import JoinSettings, MachineSettings
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registered.calls import NodeCall
-from dovetail.backends.registered.protocol import HeartbeatReply
+from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 
@@ -31,6 +32,7 @@ class MachineBackend(RegisteredBackend):
     ) -> None:
         """`boot_within_s`: how long machines may take that have their agents already."""
         super().__init__(name)
+        self._heard_at: dict[str, float] = {}
         self.fleet = Fleet(name, provider, settings, join, folder, self, boot_within_s=boot_within_s)
 
     def use_credentials(self, credentials: NodeCredentials) -> None:
@@ -53,6 +55,14 @@ class MachineBackend(RegisteredBackend):
             raise Refusal(f"{assignment.node} is not offered any more", FailureCause.BACKEND)
         await super().bind(assignment)
         await self.fleet.want(assignment.node)
+
+    async def heartbeat(self, node: str, reports: list[TaskReport], *, answers: bool = False) -> HeartbeatReply:
+        self._heard_at[node] = time.monotonic()
+        return await super().heartbeat(node, reports, answers=answers)
+
+    def heard_at(self, node: str) -> float | None:
+        """When its agent last sent something by itself, by a clock that nobody can set."""
+        return self._heard_at.get(node)
 
     def keeps_offline(self, node: str) -> bool:
         return self.fleet.is_offline(node)

@@ -3,7 +3,6 @@
 Work runs through the agent of each machine. Beside the contract it answers questions about the hardware, for people.
 """
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from dovetail.backends.metal.off_time import Saving
 from dovetail.backends.metal.provider import MetalProvider
 from dovetail.backends.metal.redfish import RedfishController
 from dovetail.backends.metal.settings import MetalMachine, MetalSettings
-from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 
 
 def controller_of(machine: MetalMachine, settings: MetalSettings) -> ManagementController:
@@ -44,14 +42,9 @@ class MetalStatus:
 class MetalBackend(MachineBackend):
     def __init__(self, name: str, settings: MetalSettings, folder: Path) -> None:
         self.settings = settings
-        self._heard_at: dict[str, float] = {}
         controllers = {one.name: controller_of(one, settings) for one in settings.machines}
-        self.provider = MetalProvider(name, settings, controllers, folder, self._heard_at.get)
+        self.provider = MetalProvider(name, settings, controllers, folder, self.heard_at)
         super().__init__(name, self.provider, settings.for_fleet(), None, folder, boot_within_s=settings.boot_within)
-
-    async def heartbeat(self, node: str, reports: list[TaskReport], *, answers: bool = False) -> HeartbeatReply:
-        self._heard_at[node] = time.monotonic()
-        return await super().heartbeat(node, reports, answers=answers)
 
     # --- for people --------------------------------------------------------------------------------------------
 

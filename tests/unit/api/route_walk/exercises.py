@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tests.patience import wait_for
 from tests.servers.measured_nodes import measured_nodes
+from tests.servers.redfish import redfish_server
 from tests.unit.api.route_walk.walk import Walk, exercises
 
 EAST = 'node.labels["zone"] == "east"'
@@ -452,6 +453,32 @@ def distances(walk: Walk) -> None:
     walk.client.distance("node-1", "node-4")
     walk.client.clear_distances("node-1", "node-2")
     walk.client.clear_distances()
+
+
+# --- metal ---------------------------------------------------------------------------------------------------
+
+
+@exercises(
+    "GET /metal/machines",
+    "GET /metal/machines/{name}",
+    "POST /metal/machines/{name}/power",
+    "PUT /metal/machines/{name}/boot-device",
+    "GET /metal/machines/{name}/sensors",
+    "GET /metal/savings",
+)
+def metal(walk: Walk) -> None:
+    with redfish_server("rack1-u1") as redfish:
+        walk.client.add_backend("rack1", redfish.backend())
+        wait_for(lambda: walk.client.metal_machines()[0]["power"] == "off")
+        assert walk.client.metal_power("rack1-u1", "on")["power"] == "on"
+        assert walk.client.metal_power("rack1-u1", "off", force=True)["power"] == "off"
+        walk.client.metal_boot_device("rack1-u1", "network", once=False)
+        found = walk.client.metal_machine("rack1-u1")
+        assert found["boot_device"] == "network"
+        assert found["inventory"] is not None
+        assert len(walk.client.metal_sensors("rack1-u1")) > len(walk.client.metal_sensors("rack1-u1", sort="fan")) > 0
+        wait_for(lambda: walk.client.metal_savings()["kwh"] > 0)
+        walk.client.remove_backend("rack1", force=True)
 
 
 # --- backends ------------------------------------------------------------------------------------------------

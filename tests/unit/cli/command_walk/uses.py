@@ -9,6 +9,7 @@ from threading import Thread
 from tests.open_folder import open_folder
 from tests.patience import wait_for
 from tests.servers.measured_nodes import measured_nodes
+from tests.servers.redfish import redfish_server
 from tests.unit.cli.command_walk.walk import CommandWalk, uses
 
 from dovetail.client import Client
@@ -287,6 +288,29 @@ def launched_machines(walk: CommandWalk) -> None:
     assert walk.run("cloud instances") == "no machine runs for us\n"
     assert "nothing to end" in walk.run("cloud reap --dry-run")
     assert walk.run("cloud prices --backend nowhere", code=4) == ""
+
+
+@uses(
+    *("metal list", "metal show", "metal on", "metal off", "metal cycle", "metal reset"),
+    *("metal boot-device", "metal sensors", "metal savings"),
+)
+def metal(walk: CommandWalk) -> None:
+    with redfish_server("rack1-u1") as redfish:
+        walk.client.add_backend("rack1", redfish.backend())
+        wait_for(lambda: walk.client.metal_machines()[0]["power"] == "off")
+        assert "rack1-u1" in walk.run("metal")
+        assert "rack1-u1 is on" in walk.run("metal on rack1-u1")
+        assert redfish.power("rack1-u1") == "on"
+        walk.run("metal cycle rack1-u1")
+        walk.run("metal reset rack1-u1 --force")
+        assert "rack1-u1 is off" in walk.run("metal off rack1-u1 --cut")
+        assert redfish.power("rack1-u1") == "off"
+        assert "boots from network the next time" in walk.run("metal boot-device rack1-u1 network")
+        assert "64 GiB" in walk.run("metal show rack1-u1")
+        assert "CPU Temp" in walk.run("metal sensors rack1-u1")
+        wait_for(lambda: walk.client.metal_savings()["kwh"] > 0)
+        assert "saved since" in walk.run("metal savings")
+        walk.client.remove_backend("rack1", force=True)
 
 
 @uses("reserve list", "reserve show", "reserve create", "reserve add", "reserve release")
