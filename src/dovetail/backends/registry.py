@@ -31,6 +31,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from dovetail.backends.contract import Backend
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.backends.libvirt.settings import LibvirtSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.slurm.settings import SlurmSettings
@@ -71,6 +72,7 @@ KINDS: dict[str, BackendKind] = {
     "kubernetes": _built_in(
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
     ),
+    "libvirt": _built_in(LibvirtSettings, "libvirt.backend:LibvirtBackend", "libvirt.check:check_access"),
     "local": _built_in(LocalSettings, "local.backend:LocalBackend"),
     "simulated": _built_in(SimulatedSettings, "simulated.backend:SimulatedBackend"),
     "slurm": _built_in(SlurmSettings, "slurm.backend:SlurmBackend", "slurm.check:check_commands"),
@@ -120,7 +122,7 @@ class BackendEntry(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     kind: str
-    """What it is: `local`, `docker`, `slurm`, `kubernetes`, `simulated`, or a kind of another package."""
+    """What it is: `local`, `docker`, `libvirt`, `slurm`, `kubernetes`, `simulated`, or a kind of another package."""
     settings: Strict
     """The settings of that kind; they stand beside `kind`."""
 
