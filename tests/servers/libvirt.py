@@ -54,18 +54,22 @@ class LibvirtServer:
         self.folder = folder / name
         port, low = free_ports(2)
         for part in BOUND:
-            (self.folder / part).mkdir(parents=True)
+            self._at(part).mkdir(parents=True, exist_ok=True)
         (self.folder / "etc" / "qemu.conf").write_text(QEMU_CONF.format(low=min(low, 65000), high=min(low, 65000) + 64))
         (self.folder / "etc" / "libvirtd.conf").write_text(LIBVIRTD_CONF.format(host_uuid=uuid.uuid4(), port=port))
         self.socket = self.folder / "run" / "libvirt-sock"
         self.uri = f"qemu+unix:///system?socket={self.socket}"
         self.peer_uri = f"qemu+tcp://127.0.0.1:{port}/system"
-        mounts = " && ".join(f"mount --bind {self.folder / part} {path}" for part, path in BOUND.items())
+        mounts = " && ".join(f"mount --bind {self._at(part)} {path}" for part, path in BOUND.items())
         start = f"exec libvirtd --listen --pid-file {self.folder / 'libvirtd.pid'} --config /etc/libvirt/libvirtd.conf"
         script = f"mount --make-rprivate / && {mounts} && hostname {name} && {start}"
         for path in BOUND.values():
             Path(path).mkdir(parents=True, exist_ok=True)
         self.daemon = Daemon(name, ["unshare", "--mount", "--uts", "sh", "-c", script], self.folder)
+
+    def _at(self, part: str) -> Path:
+        """What libvirt finds out about emulators takes seconds and is the same for all hosts."""
+        return self.folder.parent / part if part == "cache" else self.folder / part
 
     def connect(self) -> Any:
         """A connection beside those of the backend; the caller closes it."""

@@ -20,6 +20,7 @@ from dovetail.api import (
     tokens,
     traffic,
     usage,
+    vms,
     workload_changes,
     workloads,
 )
@@ -47,6 +48,7 @@ MODULES = (
     discovery,
     task_output,
     usage,
+    vms,
     names,
     questions,
     nodes,

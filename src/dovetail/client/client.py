@@ -24,6 +24,7 @@ from dovetail.client.services import ServiceCalls
 from dovetail.client.system import SystemCalls
 from dovetail.client.tokens import TokenCalls
 from dovetail.client.transport import Transport
+from dovetail.client.vms import VmCalls
 from dovetail.client.waiting import WaitCalls
 from dovetail.client.workload_changes import WorkloadChangeCalls
 
@@ -46,6 +47,7 @@ class Client(
     PolicyCalls,
     BackendCalls,
     TokenCalls,
+    VmCalls,
     SystemCalls,
 ):
     """Talks to one server. Use it as a context manager, or call `close`.

@@ -29,6 +29,7 @@ from dovetail.control.services.access import AccessService
 from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
 from dovetail.control.services.discovery import DiscoveryService
+from dovetail.control.services.machines import MachineService
 from dovetail.control.services.network import NetworkService
 from dovetail.control.services.nodes import NodeService
 from dovetail.control.services.own_machine import LOCAL
@@ -104,6 +105,7 @@ class ControlPlane:
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)
         self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
+        self.machines = MachineService(self.questions, self._backends, self._apply)
         self.task_use = TaskUseService(self._backends, self.traffic.take)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         registered, silence_s = self._backends.registered, settings.loop.heartbeat_timeout

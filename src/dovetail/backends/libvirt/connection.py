@@ -84,7 +84,8 @@ class HypervisorConnections:
         running = self._threads.submit(work)
         waiting = asyncio.wrap_future(running)
         try:
-            return await asyncio.wait_for(asyncio.shield(waiting), within_s)
+            async with asyncio.timeout(within_s):  # wait_for of Python 3.11 may swallow a cancellation
+                return await asyncio.shield(waiting)
         except (TimeoutError, asyncio.CancelledError) as error:
             if waiting.done() and not waiting.cancelled() and waiting.exception() is error:
                 raise

@@ -32,12 +32,13 @@ if TYPE_CHECKING:
         topology,
         traffic,
         usage,
+        vms,
         workloads,
     )
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += ["measured_network", "rebalancing", "replicas", "services", "tokens", "traffic"]
+__all__ += ["measured_network", "rebalancing", "replicas", "services", "tokens", "traffic", "vms"]
 
 
 def __getattr__(name: str) -> ModuleType:
