@@ -6,7 +6,8 @@ kills or fills a server leaves it as it would like to find it; one that needs a 
 uses the context managers in the modules beside this one.
 
 With several workers each would start its own. Tests of one server therefore share an `xdist_group` named for it
-(`kubernetes`, `docker`, `libvirt`, `slurm`), which keeps them on one worker; see `pytestmark` in the tests beside this file.
+(`kubernetes`, `docker`, `libvirt`, `slurm`), which keeps them on one worker; see `pytestmark` in the tests beside this
+file.
 """
 
 from collections.abc import Iterator

@@ -126,13 +126,13 @@ def adopt(
     vm: Annotated[str, Argument(metavar="VM", help="The VM's name on the hypervisor.")],
     name: Annotated[str | None, Option("--name", metavar="NAME", help="Of the workload.  [default: the VM's]")] = None,
     namespace: Namespace = None,
-    output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
     """Make a VM that others made a workload of this server. It runs on, and keeps its name and its disks."""
     with connect(url) as client:
         made = client.adopt_vm(node, vm, name or vm, namespace=namespace, user=login())
-    show(made, output, lambda _: render.vms.adopted(made, vm, node))
+    of = "" if made["namespace"] == "default" else f"{made['namespace']}/"
+    click.echo(f"{vm} on {node} becomes workload {of}{made['name']} (id {made['id']})")
 
 
 def _power(name: str, namespace: str | None, power: str, output: Format, url: str | None) -> None:

@@ -33,7 +33,7 @@ class HypervisorConnections:
         self._slots = asyncio.Semaphore(parallel + 2)  # two for looking around while VMs are made
         self._threads = ThreadPoolExecutor(MOST_HUNG + parallel + 4, thread_name_prefix="libvirt")
         self._idle: list[Virt] = []
-        self._hung = 0
+        self._hung: set[Future[Any]] = set()  # calls that were given up and have not returned
         self._closed = False
 
     async def call(self, work: Callable[[Virt], T], within_s: float | None = None) -> T:
@@ -78,8 +78,8 @@ class HypervisorConnections:
 
     async def _in_thread(self, work: Callable[[], T], within_s: float | None, late: Callable[[T], None]) -> T:
         """`late` gets the result of a call that was given up."""
-        if self._hung >= MOST_HUNG:
-            raise HypervisorUnreachable(f"{self._hung} calls have got no answer")
+        if len(self._hung) >= MOST_HUNG:
+            raise HypervisorUnreachable(f"{len(self._hung)} calls have got no answer")
         within_s = within_s or self._answer_within_s
         running = self._threads.submit(work)
         waiting = asyncio.wrap_future(running)
@@ -96,10 +96,10 @@ class HypervisorConnections:
             raise
 
     def _give_up(self, running: "Future[T]", late: Callable[[T], None]) -> None:
-        self._hung += 1
+        self._hung.add(running)
 
         def over(future: "Future[T]") -> None:
-            self._hung -= 1
+            self._hung.discard(future)
             with contextlib.suppress(Exception):
                 late(None if future.exception() else future.result())  # type: ignore[arg-type]
 

@@ -112,10 +112,10 @@ def _check_hypervisors(hypervisors: list[HypervisorSettings]) -> list[Hypervisor
     for index, one in enumerate(hypervisors):
         if one.name in names:
             raise AtField((index, "name"), f"{one.name!r} stands twice; each hypervisor is a node of its own")
-        if one.uri in uris:
+        if one.connection in uris:
             raise AtField((index, "uri"), f"{shown(one.uri)} stands twice; one hypervisor is one node")
         names.add(one.name)
-        uris.add(one.uri)
+        uris.add(one.connection)
     return hypervisors
 
 

@@ -13,7 +13,6 @@ from dovetail.model.text.quantity import show_bytes
 
 if TYPE_CHECKING:
     from dovetail.responses.vms import VmChanged, VmMigration, VmRow, VmSnapshotRow
-    from dovetail.responses.workloads import AcceptedWorkload
 
 
 def vm_list(rows: Sequence[VmRow], wide: bool = False) -> Drawing:
@@ -45,11 +44,6 @@ def _bytes(amount: int | None) -> str:
 
 def vm_changed(changed: VmChanged, name: str) -> Drawing:
     return Text(f"{name}: {changed['done']}")
-
-
-def adopted(made: AcceptedWorkload, vm: str, node: str) -> Drawing:
-    name = made["name"] if made["namespace"] == "default" else f"{made['namespace']}/{made['name']}"
-    return Text(f"{vm} on {node} becomes workload {name} (id {made['id']})")
 
 
 def snapshot_list(rows: Sequence[VmSnapshotRow], now: float, wide: bool = False) -> Drawing:
