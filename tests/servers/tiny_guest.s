@@ -45,6 +45,9 @@ start:
   call out
   jmp 1b
 2:
+  inb $0xa1, %al     # the button's interrupt is masked: its state is read
+  or $2, %al
+  outb %al, $0xa1
   mov $0x602, %dx
   mov $0x100, %ax
   outw %ax, %dx

@@ -31,6 +31,7 @@ from dovetail.model.text.quantity import format_duration
 BIND_PATIENCE_S = 20.0  # a bind that takes longer, to make its disks, is accepted
 TIME_LIMIT_EXIT = 124  # as timeout(1) uses it
 SETTLE_S = 1.0
+ASK_AGAIN_S = 3.0  # until the next request to shut down
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 10.0
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -246,21 +247,20 @@ class LibvirtAttempts:
         await self._end(key, DomainStep(DomainAction.END, None, FAILURES.advised(words)))
 
     async def _stop(self, record: Record, seen: SeenDomain, active: _Active) -> None:
-        """Ask the guest once, wait for its grace, then cut the power."""
+        """Ask the guest, again and again because one that boots does not listen; after its grace cut the power."""
         key, now = record.key, time.monotonic()
         grace_s = self._settings.grace_s if seen.mark is None else seen.mark.grace_s
         if active.asked_at is None:
             await self._journal.stop_sent(key)
             active.asked_at = now
-            if grace_s and seen.power is Power.RUNNING and key not in self._killed:
-                await self._call(lambda virt: self._domains.ask_to_shut_down(virt, key))
         left_s = active.asked_at + grace_s - now
         if left_s <= 0 or seen.power is Power.PAUSED or key in self._killed:
             async with self._slots:
                 await self._call(lambda virt: self._domains.cut_power(virt, key), self._settings.start_within_s)
             return
+        await self._call(lambda virt: self._domains.ask_to_shut_down(virt, key))
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(left_s):
+            async with asyncio.timeout(min(left_s, ASK_AGAIN_S)):
                 await active.wake.wait()
 
     async def _end(self, key: str, step: DomainStep) -> None:

@@ -57,7 +57,12 @@ def guest_kind(vm: VirtualMachine, facts: HostFacts) -> tuple[str, GuestKind]:
 
 
 def domain_xml(
-    assignment: Assignment, identity: DomainIdentity, mark: DomainMark, facts: HostFacts, files: VmFiles
+    assignment: Assignment,
+    identity: DomainIdentity,
+    mark: DomainMark,
+    facts: HostFacts,
+    files: VmFiles,
+    cache: str = "none",
 ) -> str:
     spec = assignment.spec
     vm = spec.vm
@@ -67,7 +72,7 @@ def domain_xml(
     SubElement(domain, "name").text = identity.name(assignment.key)
     SubElement(domain, "uuid").text = identity.uuid(assignment.key)
     SubElement(domain, "title").text = f"{spec.namespace}/{spec.name} ({assignment.key})"
-    SubElement(domain, "metadata").append(ET.fromstring(mark.xml()))  # noqa: S314 - our own words
+    SubElement(domain, "metadata").append(mark.element())
     _sizes(domain, spec, vm)
     _boot(domain, vm, arch, files)
     features = SubElement(domain, "features")
@@ -77,7 +82,7 @@ def domain_xml(
         _cpu(domain, vm.cpu_model)
     for name, does in (("on_poweroff", "destroy"), ("on_reboot", "restart"), ("on_crash", "preserve")):
         SubElement(domain, name).text = does
-    _devices(domain, vm, arch, guest, files)
+    _devices(domain, vm, arch, guest, files, cache)
     return ET.tostring(domain, encoding="unicode")
 
 
@@ -125,7 +130,7 @@ def _cpu(domain: Element, model: str) -> None:
         SubElement(SubElement(domain, "cpu", mode="custom", match="exact"), "model", fallback="forbid").text = model
 
 
-def _devices(domain: Element, vm: VirtualMachine, arch: str, guest: GuestKind, files: VmFiles) -> None:
+def _devices(domain: Element, vm: VirtualMachine, arch: str, guest: GuestKind, files: VmFiles, cache: str) -> None:
     devices = SubElement(domain, "devices")
     if guest.emulator:
         SubElement(devices, "emulator").text = guest.emulator
@@ -133,7 +138,7 @@ def _devices(domain: Element, vm: VirtualMachine, arch: str, guest: GuestKind, f
 
     def add_disk(path: str, kind: str, bus: str, *, read_only: bool = False) -> None:
         disk = SubElement(devices, "disk", type="file", device="disk")
-        SubElement(disk, "driver", name="qemu", type=kind)
+        SubElement(disk, "driver", name="qemu", type=kind, cache=cache)
         SubElement(disk, "source", file=path)
         prefix = _PREFIXES[bus]
         SubElement(disk, "target", dev=f"{prefix}{_DISK_LETTERS[letters[prefix]]}", bus=bus)

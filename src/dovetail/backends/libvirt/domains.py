@@ -27,8 +27,8 @@ _NEVER_STARTED = (LastEnd.UNKNOWN, LastEnd.FAILED)
 class Domains:
     """`adopted`: the UUIDs of domains that were not made by us, by key."""
 
-    def __init__(self, identity: DomainIdentity, storage: VmStorage) -> None:
-        self.identity, self.storage = identity, storage
+    def __init__(self, identity: DomainIdentity, storage: VmStorage, disk_cache: str) -> None:
+        self.identity, self.storage, self._disk_cache = identity, storage, disk_cache
         self.adopted: dict[str, str] = {}
         self.facts: HostFacts | None = None
 
@@ -76,7 +76,7 @@ class Domains:
         assert assignment.spec.vm is not None
         guest_kind(assignment.spec.vm, self.facts)
         files = self.storage.prepare(virt, assignment.key, assignment.spec) if self.has_storage else VmFiles()
-        virt.defineXMLFlags(domain_xml(assignment, self.identity, mark, self.facts, files), 0)
+        virt.defineXMLFlags(domain_xml(assignment, self.identity, mark, self.facts, files, self._disk_cache), 0)
 
     def adopt(self, virt: Virt, name: str, mark: DomainMark) -> None:
         """Mark a domain that runs as ours. Raises WorkloadRefusal."""

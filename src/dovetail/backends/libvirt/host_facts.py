@@ -31,8 +31,8 @@ class HostFacts:
     huge_pages: dict[HugePages, int]
 
 
-def read_facts(virt: Virt) -> HostFacts:
-    """Blocking."""
+def read_facts(virt: Virt, *, emulate: bool = False) -> HostFacts:
+    """Blocking. `emulate`: KVM is not used, also where there is KVM."""
     described = ET.fromstring(virt.getCapabilities())  # noqa: S314 - libvirt wrote it
     info = virt.getInfo()
     guests: dict[str, GuestKind] = {}
@@ -41,7 +41,7 @@ def read_facts(virt: Virt) -> HostFacts:
         if guest.findtext("os_type") != "hvm" or arch is None:
             continue
         domains = [one.get("type", "") for one in arch.findall("domain")]
-        domain = "kvm" if "kvm" in domains else domains[0] if domains else "qemu"
+        domain = "kvm" if "kvm" in domains and not emulate else domains[0] if domains else "qemu"
         guests[arch.get("name", "")] = GuestKind(arch.findtext("emulator") or "", domain)
     cells = described.findall("host/topology/cells/cell")
     pages = {

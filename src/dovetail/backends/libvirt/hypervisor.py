@@ -56,7 +56,8 @@ class Hypervisor:
         """It was tried once, successfully or not."""
         self.trouble = "it has not been asked yet"
         self.connections = HypervisorConnections(settings.connection, backend.parallel, backend.answer_within_s)
-        self.domains = Domains(identity, VmStorage(settings.pool or backend.pool, identity, backend.allow_paths))
+        storage = VmStorage(settings.pool or backend.pool, identity, backend.allow_paths)
+        self.domains = Domains(identity, storage, backend.disk_cache)
         self._backend, self._identity, self._journal = backend, identity, journal
         self._report, self._same_host = report, same_host
         self._reported: Node | None = None  # as it was last reported; None: it has to be reported
@@ -168,7 +169,8 @@ class Hypervisor:
 
     async def _connect(self) -> None:
         # The first time after an installation, libvirt tries out all emulators, which takes seconds.
-        self.domains.facts = await self.connections.call(read_facts, self._backend.start_within_s)
+        read = partial(read_facts, emulate=self._backend.emulate)
+        self.domains.facts = await self.connections.call(read, self._backend.start_within_s)
         node = await self.describe()
         same = self._same_host(self.facts.uuid, self.name)
         if same is not None:

@@ -140,16 +140,18 @@ class Migrations:
         domain = source.domains.required(virt, key)
         given: dict[str, Any] = {}
         if key not in source.domains.adopted:
-            flags = libvirt.VIR_DOMAIN_XML_MIGRATABLE | libvirt.VIR_DOMAIN_XML_SECURE
-            given[libvirt.VIR_MIGRATE_PARAM_DEST_XML] = log_kept_xml(domain.XMLDesc(flags))
+            form = libvirt.VIR_DOMAIN_XML_MIGRATABLE | libvirt.VIR_DOMAIN_XML_SECURE
+            given[libvirt.VIR_MIGRATE_PARAM_DEST_XML] = log_kept_xml(domain.XMLDesc(form))
         if (address := target.settings.migration_address) is not None:
             given[libvirt.VIR_MIGRATE_PARAM_URI] = f"tcp://{address}"
             given[libvirt.VIR_MIGRATE_PARAM_LISTEN_ADDRESS] = address
         if (bandwidth := self._settings.migration_bandwidth) is not None:
             given[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = max(1, bandwidth // 2**20)
+        # libvirt recognises few kinds of shared storage by itself; the settings say that this is one.
+        flags = _FLAGS | (libvirt.VIR_MIGRATE_UNSAFE if self._settings.shared_storage else 0)
         while True:
             try:
-                domain.migrateToURI3(to, given, _FLAGS)
+                domain.migrateToURI3(to, given, flags)
             except libvirt.libvirtError as error:
                 # Another migration of it is under way, from before a restart: wait for its end.
                 if error.get_error_code() != libvirt.VIR_ERR_OPERATION_TIMEOUT or not domain.isActive():

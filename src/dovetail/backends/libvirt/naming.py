@@ -30,9 +30,17 @@ class DomainMark:
     adopted: bool = False
     off: bool = False
 
+    def element(self) -> ET.Element:
+        """As the child of <metadata> in the definition of a domain."""
+        ET.register_namespace(PREFIX, NAMESPACE)
+        return ET.Element(f"{{{NAMESPACE}}}task", self._fields())
+
     def xml(self) -> str:
-        """As the child of <metadata>, and as setMetadata takes it."""
-        fields = {
+        """As setMetadata takes it, which adds the namespace itself."""
+        return ET.tostring(ET.Element("task", self._fields()), encoding="unicode")
+
+    def _fields(self) -> dict[str, str]:
+        return {
             "cluster": self.cluster,
             "backend": self.backend,
             "key": self.key,
@@ -44,8 +52,6 @@ class DomainMark:
             **({"adopted": "1"} if self.adopted else {}),
             **({"power": "off"} if self.off else {}),
         }
-        ET.register_namespace(PREFIX, NAMESPACE)
-        return ET.tostring(ET.Element(f"{{{NAMESPACE}}}task", fields), encoding="unicode")
 
     def switched(self, *, off: bool) -> "DomainMark":
         return replace(self, off=off)

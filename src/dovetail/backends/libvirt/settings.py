@@ -9,7 +9,7 @@ backends:
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlencode, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -133,6 +133,10 @@ class LibvirtSettings(Priced):
     """The storage pool for disks, cloud-init and console logs of VMs, and for images by name."""
     shared_storage: bool = False
     """The pool is the same storage on all hypervisors, so VMs with disks can be migrated live."""
+    disk_cache: Literal["none", "writeback", "writethrough", "directsync"] = "none"
+    """How the hypervisor caches disks; with `none` a live migration is safe on any shared storage."""
+    emulate: bool = False
+    """VMs run under emulation, also where the hypervisor has KVM: slow, but the same on every machine."""
     allow_paths: AllowedFolders = []
     """Folders of the hypervisors below which VMs may use images, kernels and disks by path; by default only volumes."""
     grace_s: Duration = 30.0
