@@ -120,8 +120,9 @@ class VirtualMachine(Strict):
     @model_validator(mode="after")
     def _check_boot(self) -> Self:
         if self.adopt is not None:
-            if others := sorted(self.model_fields_set - {"adopt"}):
-                raise AtField((others[0],), "does not go with adopt: a VM that is taken over stays as it is")
+            for name, field in type(self).model_fields.items():
+                if name != "adopt" and getattr(self, name) != field.get_default(call_default_factory=True):
+                    raise AtField((name,), "does not go with adopt: a VM that is taken over stays as it is")
             return self
         if self.image is None and self.kernel is None:
             raise ValueError("says nothing that could boot; give image, or kernel, or adopt for a VM that runs")
