@@ -148,7 +148,8 @@ LAB = {"kind": "simulated", "groups": [{"prefix": "lab", "count": 1, "capacity":
 EXITS = {
     "policy violations east": (1,),
     "policy detach west --workload job": (0, 5),
-    "rollout undo web --to 1": (0, 5), "vm migrate machine hypervisor-2": (0, 5),
+    "rollout undo web --to 1": (0, 5),
+    "vm migrate machine hypervisor-2": (0, 5),
 }  # some; and once only
 #: They have `-o` too, but what they print does not come from a server.
 LOCAL = {"config show", "simulate scenario", "simulate swf"}
