@@ -42,6 +42,7 @@ MODULES = (
     "benchmarks.kubernetes",
     "benchmarks.kubernetes_extender",
     "benchmarks.kubernetes_takeover",
+    "benchmarks.vms",
     "benchmarks.startup",
     "benchmarks.cli",
 )

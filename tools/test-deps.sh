@@ -29,6 +29,12 @@ sshd                                    openssh-server
 ssh                                     openssh-client
 lldpd                                   lldpd
 tc                                      iproute2
+libvirtd                                libvirt-daemon-system
+virsh                                   libvirt-clients
+qemu-system-x86_64                      qemu-system-x86
+qemu-img                                qemu-utils
+/usr/lib/*/pkgconfig/libvirt.pc         libvirt-dev
+pkg-config                              pkgconf
 /etc/ssl/certs/ca-certificates.crt      ca-certificates
 "
 
@@ -70,6 +76,12 @@ else
         # shellcheck disable=SC2086  # a list of packages
         apt-get install -y -qq --no-install-recommends $missing </dev/null >/dev/null
     )
+fi
+
+# libvirt-python is built here, for the libvirt that is installed.
+if libvirt=$(pkg-config --modversion libvirt 2>/dev/null); then
+    .venv/bin/python -m pip install --quiet --no-input --disable-pip-version-check "libvirt-python==$libvirt" </dev/null ||
+        echo "test-deps: libvirt-python $libvirt could not be built; tests of VMs are skipped"
 fi
 
 if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then

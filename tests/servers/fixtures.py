@@ -1,5 +1,4 @@
-"""Real servers as fixtures, for any test that names one: `kube_server`, `docker_servers`, `slurm_server`, `openpbs`,
-`moto`.
+"""Real servers as fixtures, for any test that names one: `kube_server`, `docker_servers`, `libvirt_servers`, …
 
 Each is started when the first test asks for it, shared by all tests of its worker and stopped at the end of the run,
 whatever happened. Where the programs are not installed the test is skipped with one line that says which. A test that
@@ -7,8 +6,8 @@ kills or fills a server leaves it as it would like to find it; one that needs a 
 uses the context managers in the modules beside this one.
 
 With several workers each would start its own. Tests of one server therefore share an `xdist_group` named for it
-(`kubernetes`, `docker`, `slurm`, `openpbs`, `moto`), which keeps them on one worker; see `pytestmark` in the tests
-beside this file.
+(`kubernetes`, `docker`, `libvirt`, `slurm`, `openpbs`, `moto`), which keeps them on one worker; see `pytestmark` in the
+tests beside this file.
 """
 
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.servers.docker import DockerServer
     from tests.servers.kubernetes.server import KubeServer
+    from tests.servers.libvirt import LibvirtServer
     from tests.servers.moto import MotoServer
     from tests.servers.openpbs.server import OpenPbsStandIn
     from tests.servers.slurm import SlurmServer
@@ -41,6 +41,15 @@ def docker_servers() -> Iterator[tuple["DockerServer", "DockerServer"]]:
     from tests.servers.docker import docker_server
 
     with docker_server() as first, docker_server(tls=True) as second:
+        yield first, second
+
+
+@pytest.fixture(scope="session")
+def libvirt_servers() -> Iterator[tuple["LibvirtServer", "LibvirtServer"]]:
+    """Two hypervisors with one storage pool."""
+    from tests.servers.libvirt import libvirt_hosts
+
+    with libvirt_hosts("hv1", "hv2") as (first, second):
         yield first, second
 
 

@@ -23,6 +23,7 @@ from dovetail.api import (
     tokens,
     traffic,
     usage,
+    vms,
     workload_changes,
     workloads,
 )
@@ -50,6 +51,7 @@ MODULES = (
     discovery,
     task_output,
     usage,
+    vms,
     names,
     questions,
     nodes,

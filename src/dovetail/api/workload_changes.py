@@ -129,13 +129,14 @@ async def attach(
     namespace: Namespace = None,
     replica: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
 ) -> CreatedJson[StartedCommand]:
-    """Attach to a running task: follow what it writes from now on, and write to its input if it has `run.stdin`.
+    """Attach to a running task: follow what it writes from now on, and write to its input if it has `run.stdin` or
+    is a VM, whose serial console this is.
 
     Output is read, and input sent, as with a command next to a task; the exit code is that of the task. To end it
     detaches: the task goes on. 409: the backend cannot do this.
     """
     row, task = await _task_beside(request, ref, namespace, replica)
-    takes_input = bool((row["spec"].get("run") or {}).get("stdin"))
+    takes_input = bool((row["spec"].get("run") or {}).get("stdin")) or row["spec"].get("vm") is not None
     id_, held = await plane_of(request).commands.attach(task, typed(row, task.replica), takes_input=takes_input)
     return CreatedJson({"id": id_, "task": str(held.task), "node": held.node, "takes_input": takes_input})
 

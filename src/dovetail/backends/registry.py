@@ -36,6 +36,7 @@ from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.ec2.settings import Ec2Settings
 from dovetail.backends.gcp.settings import GcpSettings
 from dovetail.backends.kubernetes.settings import KubernetesSettings
+from dovetail.backends.libvirt.settings import LibvirtSettings
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.backends.metal.settings import MetalSettings
 from dovetail.backends.pbs.settings import PbsSettings
@@ -83,6 +84,7 @@ KINDS: dict[str, BackendKind] = {
     "kubernetes": _built_in(
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
     ),
+    "libvirt": _built_in(LibvirtSettings, "libvirt.backend:LibvirtBackend", "libvirt.check:check_access"),
     "local": _built_in(LocalSettings, "local.backend:LocalBackend"),
     "metal": _built_in(MetalSettings, "metal.backend:MetalBackend", "metal.check:check_programs"),
     "pbs": _built_in(PbsSettings, "pbs.backend:PbsBackend", "pbs.check:check_commands"),

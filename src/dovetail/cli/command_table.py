@@ -70,6 +70,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "topology": CommandEntry(_NODES, "network.topology", "The network: levels, domains, what is free in each."),
     "distance": CommandEntry(_NODES, "network.distance", "How far nodes are from each other, and set that by hand."),
     "traffic": CommandEntry(_NODES, "network.traffic", "Which workloads exchange how much, and what to declare."),
+    "vm": CommandEntry(_NODES, "vms", "Virtual machines: list, console, power, snapshots, migrate, adopt."),
     "backend": CommandEntry(_NODES, "backends", "The systems that run work: list, add and remove them."),
     "cloud": CommandEntry(_NODES, "cloud", "Machines launched for work: prices, instances, lost ones."),
     "metal": CommandEntry(_NODES, "metal", "Bare metal: power, hardware, sensors, what being off has saved."),

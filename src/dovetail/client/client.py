@@ -27,6 +27,7 @@ from dovetail.client.services import ServiceCalls
 from dovetail.client.system import SystemCalls
 from dovetail.client.tokens import TokenCalls
 from dovetail.client.transport import Transport
+from dovetail.client.vms import VmCalls
 from dovetail.client.waiting import WaitCalls
 from dovetail.client.workload_changes import WorkloadChangeCalls
 
@@ -52,6 +53,7 @@ class Client(
     CloudCalls,
     MetalCalls,
     TokenCalls,
+    VmCalls,
     SystemCalls,
 ):
     """Talks to one server. Use it as a context manager, or call `close`.

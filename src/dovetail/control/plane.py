@@ -46,6 +46,7 @@ from dovetail.control.services.task_commands import TaskCommands
 from dovetail.control.services.task_output import TaskOutput
 from dovetail.control.services.task_use import TaskUseService
 from dovetail.control.services.traffic import TrafficService
+from dovetail.control.services.virtual_machines import VmService
 from dovetail.control.services.workload_changes import WorkloadChanges
 from dovetail.control.services.workload_names import WorkloadNames
 from dovetail.control.settings import REGISTERED, Settings, read_topology_file
@@ -114,6 +115,7 @@ class ControlPlane:
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)
         self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
+        self.vms = VmService(self.questions, self._backends, self._apply)
         self.task_use = TaskUseService(self._backends, self.traffic.take)
         self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
         agents_of, silence_s = self._backends.agents_of, settings.loop.heartbeat_timeout

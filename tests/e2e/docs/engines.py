@@ -19,6 +19,7 @@ from dovetail.client import Client
 if TYPE_CHECKING:
     from tests.servers.docker import DockerServer
     from tests.servers.kubernetes.server import KubeServer
+    from tests.servers.libvirt import LibvirtServer
     from tests.servers.moto import MotoServer
     from tests.servers.openpbs.server import OpenPbsStandIn
     from tests.servers.slurm import SlurmServer
@@ -79,6 +80,20 @@ def _kubernetes(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
             stack.enter_context(namespace(server, name))
         stack.enter_context(kubelet(server, "worker-1"))
         yield Engine(replaced, {"KUBECONFIG": str(server.kubeconfig)})
+
+
+@contextmanager
+def _libvirt(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
+    """Two hypervisors with one pool. The image of the page is empty: firmware that finds nothing to boot waits."""
+    servers: tuple[LibvirtServer, LibvirtServer] = request.getfixturevalue("libvirt_servers")
+    first, second = servers
+    image = first.pool / "debian-12.qcow2"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "16M"], check=True, timeout=60)
+    yield Engine({
+        "qemu:///system": first.peer_uri,
+        "qemu+ssh://ops@10.0.0.8/system": second.peer_uri,
+        "10.0.0.8": "127.0.0.1",
+    })  # fmt: skip
 
 
 @contextmanager
@@ -186,6 +201,7 @@ def _metal(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.
 ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
     "docker": _docker,
+    "libvirt": _libvirt,
     "slurm": _slurm,
     "kubernetes": _kubernetes,
     "network": _network,

@@ -11,7 +11,8 @@ from tests.e2e.docs.page import read_page
 from tests.e2e.docs.runner import ROOT, PageRunner
 from tests.open_folder import python_is_open
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "backends").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "backends").glob("*.md"))]
 
 pytestmark = pytest.mark.needs_server
 

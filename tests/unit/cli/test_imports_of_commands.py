@@ -84,6 +84,7 @@ ASKED = """
     distance get node-1 node-2
     distance measured
     topology discover
+    vm
     backend
     backend show sim
     cloud prices

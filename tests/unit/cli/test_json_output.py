@@ -64,6 +64,7 @@ from dovetail.responses.services import RevisionRow, ServiceDetail, ServiceRow
 from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
 from dovetail.responses.traffic import TrafficRow
+from dovetail.responses.vms import VmChanged, VmMigration, VmRow, VmSnapshotRow
 from dovetail.responses.workloads import AcceptedWorkloads, UsagePage, WorkloadDetail, WorkloadPage
 
 #: Each command that has `-o`, as it is called on the server below, and what it prints.
@@ -119,6 +120,13 @@ PRINTED: dict[str, Any] = {
     "distance get node-1 node-2": DistanceBetween,
     "distance measured": MeasuredPairList,
     "topology discover": DiscoveredTopology,
+    "vm list": list[VmRow],
+    "vm stop machine": VmChanged,
+    "vm start machine": VmChanged,
+    "vm reboot machine --reset": VmChanged,
+    "vm snapshot machine": list[VmSnapshotRow],
+    "vm snapshot machine before": VmChanged,
+    "vm migrate machine hypervisor-2": VmMigration,
     "backend list": list[BackendRow],
     "backend show sim": BackendDetail,
     "backend add lab -f {files}/lab.json --replace": AddedBackend,
@@ -162,6 +170,7 @@ EXITS = {
     "policy violations east": (1,),
     "policy detach west --workload job": (0, 5),
     "rollout undo web --to 1": (0, 5),
+    "vm migrate machine hypervisor-2": (0, 5),
 }  # some; and once only
 #: They have `-o` too, but what they print does not come from a server.
 LOCAL = {"config show", "simulate scenario", "simulate swf"}
@@ -198,6 +207,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         client.reserve("node-3", {"cpu": 1}, "1h")
         client.add_backend("lab", LAB)
         client.add_backend("rack1", redfish.backend())
+        _run_vm(client)
         client.apply({"name": "web", "ports": [{"name": "http"}], "resources": {"cpu": "10m"}})
         client.restart_service("web")
         wait_for(lambda: client.service("web")["ready"])
@@ -208,6 +218,17 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         wait_for(lambda: client.workload("stuck")["reason"])
         wait_for(lambda: client.workload("job")["state"] == "running")
         yield found
+
+
+def _run_vm(client: Client) -> None:
+    two = [{"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 2, "memory": "4GiB"}}]
+    client.add_backend("vms", {"kind": "simulated", "groups": two, "migrates": True, "forever": True})
+    wait_for(lambda: sum(row["backend"] == "vms" for row in client.nodes()) == 2)
+    client.cordon("hypervisor-2")
+    machine = {"kind": "vm", "vm": {"image": "debian.qcow2"}, "resources": {"cpu": 1, "memory": "1GiB"}}
+    client.submit({"name": "machine", "backends": {"allow": ["vms"]}, **machine})
+    wait_for(lambda: client.workload("machine")["state"] == "running")
+    client.uncordon("hypervisor-2")
 
 
 def run(command: str, files: Path, url: str, *options: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import Assignment, Refusal, Report
 from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.container import Identity
@@ -20,7 +21,6 @@ from dovetail.backends.docker.deciding import AttemptStep, Do, Seen, could_not_s
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.failures import FAILURES
 from dovetail.backends.docker.images import Images
-from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.model.backoff import Backoff
 from dovetail.model.command import task_of_key
 from dovetail.model.event import BindFailed, TaskFinished, TaskStarted

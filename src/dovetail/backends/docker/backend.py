@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
+from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import (
     Assignment,
     Capabilities,
@@ -28,7 +29,6 @@ from dovetail.backends.docker.container import Identity, refuse_what_cannot_run
 from dovetail.backends.docker.engine_api import DockerApiError
 from dovetail.backends.docker.failures import FAILURES
 from dovetail.backends.docker.host import Host
-from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.model.command import task_of_key
 from dovetail.model.event import NodeLeft, TaskFinished

@@ -20,9 +20,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from dovetail.backends.attempt_journal import Record, State
 from dovetail.backends.docker.container import GRACE_S, RUN_FOR_S
 from dovetail.backends.docker.failures import FAILURES
-from dovetail.backends.docker.journal import Record, State
 from dovetail.model.text.quantity import show_bytes
 
 UNUSABLE_EXIT, NOT_FOUND_EXIT = 126, 127  # as shells and Docker use them

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import (
     Assignment,
     CommandInput,
@@ -31,7 +32,6 @@ from dovetail.backends.docker.container_use import ContainerMeter
 from dovetail.backends.docker.deciding import Stage, moment
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images, labels_of_images
-from dovetail.backends.docker.journal import Journal, Record, State
 from dovetail.backends.docker.node import Observer, cores, describe, engine_id
 from dovetail.backends.docker.sessions import attach_to, execute_in
 from dovetail.backends.docker.settings import DockerSettings, HostSettings

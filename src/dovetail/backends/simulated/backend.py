@@ -16,8 +16,21 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
-from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Report, Status
+from dovetail.backends.contract import (
+    Assignment,
+    Capabilities,
+    LogChunk,
+    MachinePower,
+    MachineSeen,
+    MachineSnapshot,
+    MigrationProgress,
+    Price,
+    Refusal,
+    Report,
+    Status,
+)
 from dovetail.backends.simulated.fleet import fleet
+from dovetail.backends.simulated.machines import SimulatedMachines
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.simulated.world import World
 from dovetail.model.event import Event
@@ -30,19 +43,27 @@ _log = logging.getLogger(__name__)
 
 
 class SimulatedBackend:
-    """Implements `dovetail.backends.contract.Backend`."""
-
-    capabilities = Capabilities(processes=True, containers=True, gpus=True, logs=True, observes=True)
+    """Implements `Backend`, `MachineControl` and, if the settings say so, `MigratingBackend` of the contract."""
 
     def __init__(self, name: str, settings: SimulatedSettings, _folder: Path | None = None) -> None:
         """It keeps nothing on disk."""
         self.name = name
+        self.capabilities = Capabilities(
+            processes=True,
+            containers=True,
+            gpus=True,
+            logs=True,
+            observes=True,
+            machines=True,
+            migrate=settings.migrates,
+        )
         self._speed = settings.speed
         self._born_monotonic_s = time.monotonic()
         self._born_at = time.time()
         self._fleet = fleet(settings, name)
         self._settings = settings
         self._world = World(settings, self._fleet, self._now())
+        self._machines = SimulatedMachines(self._world, self._now)
         self._undelivered: deque[Event] = deque()  # a report is removed only once it was delivered
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -67,6 +88,7 @@ class SimulatedBackend:
     async def bind(self, assignment: Assignment) -> None:
         now = self._now()
         accepted_at = self._world.bind(assignment, now)
+        self._machines.take(assignment)
         self._wake_if_due()
         if accepted_at > now:
             await asyncio.sleep((accepted_at - now) / self._speed)
@@ -77,6 +99,8 @@ class SimulatedBackend:
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         self._world.reconcile(assignments, self._now())
+        for assignment in assignments:
+            self._machines.take(assignment)
         self._wake_if_due()
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
@@ -90,6 +114,34 @@ class SimulatedBackend:
         since = self._born_at + (at - self._born_at) * self._speed
         lines = self._world.log_lines(key, self._now())
         return next((offset for written_at, offset in lines if written_at >= since), lines[-1][1])
+
+    async def migrate(self, key: str, node: str) -> None:
+        self._world.move(key, node)
+        self._machines.moved(key, node)
+
+    async def machines(self) -> list[MachineSeen]:
+        return self._machines.all()
+
+    async def set_power(self, key: str, power: MachinePower) -> None:
+        self._machines.set_power(key, power)
+
+    async def migration(self, key: str) -> MigrationProgress | None:
+        return self._machines.get(key).migration
+
+    async def snapshots(self, key: str) -> list[MachineSnapshot]:
+        return list(self._machines.get(key).snapshots.values())
+
+    async def take_snapshot(self, key: str, name: str) -> None:
+        self._machines.take_snapshot(key, name)
+
+    async def revert_to_snapshot(self, key: str, name: str) -> None:
+        self._machines.revert(key, name)
+
+    async def remove_snapshot(self, key: str, name: str) -> None:
+        self._machines.get(key).snapshots.pop(name, None)
+
+    async def offer_for_adoption(self, node: str, name: str) -> MachineSeen:
+        raise Refusal(f"no VM {name!r} of others runs on {node}: a simulated node runs only what it was given")
 
     async def close(self) -> None:
         player, self._task = self._task, None

@@ -174,6 +174,8 @@ class SimulatedSettings(RehearsalSettings, Priced):
     """Reports measured use; left out: none."""
     speed: Annotated[float, Field(gt=0, le=MAX_SPEED, allow_inf_nan=False)] = 1.0
     """Virtual seconds in one real second."""
+    migrates: bool = False
+    """Running tasks are moved to other nodes without a restart, as VMs are; else they are stopped and started there."""
 
     @model_validator(mode="after")
     def _check_nodes(self) -> Self:

@@ -107,6 +107,15 @@ class World:
             attempt = SimulatedAttempt(key, task_of_key(key), "", "", [], None, None)
         self._cut_short(attempt, reason, now)
 
+    def move(self, key: str, node: str) -> None:
+        """To another node, while it runs. Raises Refusal."""
+        attempt, place = self._live.get(key), self._places.get(node)
+        if attempt is None or not attempt.runs or place is None or place.down:
+            raise Refusal(f"{key} does not run, or {node} cannot take it")
+        del self._places[attempt.node].attempts[key]
+        place.attempts[key] = attempt
+        attempt.node = node
+
     def reconcile(self, assignments: Iterable[Assignment], now: float) -> None:
         """Report the state of each again. An unknown attempt was bound before this world existed: it is assumed to
         run, and its run time begins again."""

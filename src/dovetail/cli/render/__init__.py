@@ -36,23 +36,14 @@ if TYPE_CHECKING:
         topology,
         traffic,
         usage,
+        vms,
         workloads,
     )
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
-__all__ += [
-    "cloud",
-    "cost",
-    "cost_report",
-    "measured_network",
-    "metal",
-    "rebalancing",
-    "replicas",
-    "services",
-    "tokens",
-]
-__all__ += ["traffic"]
+__all__ += ["cloud", "cost", "cost_report", "measured_network", "metal", "rebalancing", "replicas"]
+__all__ += ["services", "tokens", "traffic", "vms"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -24,6 +24,7 @@ from dovetail.model.workloads.limits import (
 )
 from dovetail.model.workloads.roles import MAX_ROLES, Role
 from dovetail.model.workloads.selection import AS_TEXT, Labels, NodeAffinity, Toleration, as_text
+from dovetail.model.workloads.virtual_machine import VirtualMachine
 
 DEFAULT_NAMESPACE = "default"
 MAX_PATH = 4096
@@ -304,6 +305,7 @@ class Workload(TaskTemplate):
     deadline: Deadline = shared(Deadline())
     retries: Annotated[Count, Field(le=100)] = 0
     restart: RestartPolicy = RestartPolicy.ON_FAILURE
+    vm: VirtualMachine | None = None
 
     def _roles(self) -> list[RunRole]:
         return self.roles
@@ -395,6 +397,26 @@ class Workload(TaskTemplate):
         if self.topology is not None and self.topology.bandwidth is not None and not several:
             words = "is what each task can send to the others, and there is only one; give replicas or leave it out"
             raise AtField(("topology", "bandwidth"), words)
+        return self
+
+    @model_validator(mode="after")
+    def _check_vm(self) -> Self:
+        if self.vm is None:
+            return self
+        if self.kind is not WorkloadKind.VM:
+            raise AtField(("vm",), f"goes with kind: vm; this workload is of kind {self.kind}")
+        if self.run.command or self.run.image is not None:
+            words = "a VM runs what its image, kernel or cloud-init says; put the command there"
+            raise AtField(("run", "command" if self.run.command else "image"), words)
+        if not self.resources.memory:
+            raise AtField(("resources", "memory"), "is missing: a VM gets the memory that it asks for")
+        if self.vm.adopt is not None and (self.replicas != 1 or self.roles):
+            raise AtField(("vm", "adopt"), "takes over one VM; leave replicas and roles out")
+        if (pages := self.vm.huge_pages) is not None:
+            needed = -(-self.resources.memory // pages.bytes)
+            if self.resources.amounts().get(pages.resource, 0) != needed:
+                words = f"write {pages.resource}: {needed} under resources, so that they are counted"
+                raise AtField(("vm", "huge_pages"), f"its memory takes {needed} pages of {pages}; {words}")
         return self
 
     @model_validator(mode="after")

@@ -17,7 +17,7 @@ from dovetail.placement.preemption.cost import BROKEN_GANG, LOST_SECOND, TOO_SOO
 from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.row import RowSearch
 from dovetail.placement.preemption.single import missing_for
-from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger, offers_of
+from dovetail.placement.preemption.victim_ledger import VictimLedger, VictimOffer, offers_of
 from dovetail.placement.preemption.victim_table import I8
 
 #: Steps of branch and bound for one node, and for all; after that each node's greedy answer is used.
@@ -34,7 +34,7 @@ _ROW, _UNIT = 0, 1
 class ClearingStep:
     key: int  # price a task: its place in the heap
     gain: int
-    offers: list[Offer]
+    offers: list[VictimOffer]
     stamp: int  # how many steps had been made when it was computed
     coupled: bool  # other steps may make it more expensive
 
@@ -148,7 +148,7 @@ class GangSearch:
         if not gain:
             return None
         price = self.ledger.price(unit)
-        offer = Offer((), price, price, slots[0], unit, True, {})
+        offer = VictimOffer((), price, price, slots[0], unit, True, {})
         return ClearingStep(price * _SHARE // gain, gain, [offer], self._moves_made, coupled=True)
 
     def _make(self, gone: list[int]) -> None:

@@ -7,7 +7,7 @@ of steps. Of equal tasks the first are evicted. Deterministic: steps are counted
 from collections import Counter
 from collections.abc import Sequence
 
-from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger
+from dovetail.placement.preemption.victim_ledger import VictimLedger, VictimOffer
 
 #: A node with more offers than this is left with the greedy answer; its depth would be that of the recursion.
 MOST_OFFERS = 64
@@ -21,14 +21,14 @@ class RowSearch:
     """`missing` is by needed resource, what the offers must free; `below` is a price that must be beaten."""
 
     def __init__(
-        self, ledger: VictimLedger, offers: Sequence[Offer], missing: Missing, below: int | None, steps: int
+        self, ledger: VictimLedger, offers: Sequence[VictimOffer], missing: Missing, below: int | None, steps: int
     ) -> None:
         self._ledger, self._missing = ledger, missing
         self.steps_left = steps
-        self.best: list[Offer] | None = None
+        self.best: list[VictimOffer] | None = None
         self.possible = True  # whether all offers together would be enough
         self._below = below
-        self._chosen: list[Offer] = []
+        self._chosen: list[VictimOffer] = []
         self._given: Counter[int] = Counter()
         self._used: Counter[int] = Counter()
         self._short = [k for k, amount in enumerate(missing) if amount > 0]
@@ -41,7 +41,7 @@ class RowSearch:
         assert self._below is not None
         return self._below
 
-    def run(self) -> list[Offer] | None:
+    def run(self) -> list[VictimOffer] | None:
         """The best set below the price, or None."""
         self.possible = all(sum(o.sizes[k] for o in self._offers) >= self._missing[k] for k in self._short)
         if not self.possible:
@@ -54,35 +54,35 @@ class RowSearch:
             self._search(0, self._missing, 0)
         return self.best
 
-    def _rate(self, offer: Offer) -> float:
+    def _rate(self, offer: VictimOffer) -> float:
         """Price for a share of what is missing; a guide for the order, nothing more."""
         share = sum(min(offer.sizes[k], self._missing[k]) / self._missing[k] for k in self._short)
         return offer.weight / share
 
     # --- what may go together ---------------------------------------------------------------------------------
 
-    def _allowed(self, offer: Offer) -> bool:
+    def _allowed(self, offer: VictimOffer) -> bool:
         if offer.unit < 0:
             return True
         given = self._given[offer.unit]
         return not given if offer.breaks else given < self._ledger.may_give(offer.unit)
 
-    def _added(self, offer: Offer) -> int:
+    def _added(self, offer: VictimOffer) -> int:
         """What the offer costs on top of those chosen."""
         if not offer.groups:
             return offer.weight
         after = self._used + Counter(offer.groups)
         return offer.base + self._ledger.overrun(after) - self._ledger.overrun(self._used)
 
-    def _choose(self, offer: Offer) -> None:
+    def _choose(self, offer: VictimOffer) -> None:
         self._chosen.append(offer)
         self._count(offer, 1)
 
-    def _drop(self, offer: Offer) -> None:
+    def _drop(self, offer: VictimOffer) -> None:
         self._chosen.remove(offer)
         self._count(offer, -1)
 
-    def _count(self, offer: Offer, sign: int) -> None:
+    def _count(self, offer: VictimOffer, sign: int) -> None:
         if offer.unit >= 0:
             self._given[offer.unit] += sign * (_WHOLE_GANG if offer.breaks else 1)
         for group, victims in offer.groups.items():
@@ -94,7 +94,7 @@ class RowSearch:
 
     # --- greedy ----------------------------------------------------------------------------------------------
 
-    def _greedy(self, offers: Sequence[Offer]) -> None:
+    def _greedy(self, offers: Sequence[VictimOffer]) -> None:
         """Take the best rates until enough is free, then spare what is not needed, the most expensive first."""
         left = list(self._missing)
         for offer in offers:

@@ -12,7 +12,7 @@ from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.preemption.bounds import classes, least
 from dovetail.placement.preemption.pool import VictimPool
 from dovetail.placement.preemption.row import RowSearch
-from dovetail.placement.preemption.victim_ledger import Offer, VictimLedger, Victims, offers_of
+from dovetail.placement.preemption.victim_ledger import VictimLedger, VictimOffer, Victims, offers_of
 
 #: Steps of branch and bound for one node, and for all. Steps are counted, so answers do not depend on the machine.
 ROW_STEPS = 1_000
@@ -32,7 +32,7 @@ class OneSearch:
     def __init__(self, pool: VictimPool) -> None:
         self._pool, self._ledger = pool, VictimLedger(pool)
         self._best: tuple[int, int] | None = None  # price, row
-        self._chosen: list[Offer] = []
+        self._chosen: list[VictimOffer] = []
         self._steps_left = ALL_STEPS
 
     def run(self) -> VictimLedger | None:
@@ -87,7 +87,7 @@ class TrialSearch:
 
     def _on(self, row: int) -> Victims | None:
         pool = self._pool
-        taken: list[Offer] = []
+        taken: list[VictimOffer] = []
         for offer in sorted(offers_of(pool, VictimLedger(pool), row), key=lambda one: (one.weight, one.slot)):
             if offer.unit < 0 or all(one.unit != offer.unit for one in taken):  # one offer of a gang
                 taken.append(offer)
@@ -103,7 +103,7 @@ class TrialSearch:
         ledger.take_all(taken)
         return ledger.result((row,))
 
-    def _accepts(self, row: int, offers: list[Offer]) -> bool:
+    def _accepts(self, row: int, offers: list[VictimOffer]) -> bool:
         """Do all filters accept the node once these are gone?"""
         pool, placed = self._pool, self._cluster.placements.by_task
         slots = [slot for one in offers for slot in (pool.members(one.unit) if one.breaks else [one.slot])]

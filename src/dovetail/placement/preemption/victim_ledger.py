@@ -1,4 +1,4 @@
-"""The victims chosen so far (`VictimLedger`), and the possible victims of one node with their prices (`Offer`).
+"""The victims chosen so far (`VictimLedger`), and the possible victims of one node with their prices (`VictimOffer`).
 
 Guarantees: `total` is what the victims cost together, budgets and gangs included; `take` and `release` are inverse to
 each other. A gang that loses more than it can is broken, and all its tasks are victims.
@@ -78,7 +78,7 @@ class VictimLedger:
         self.given[unit] = 0
         return rest
 
-    def take_all(self, offers: "Iterable[Offer]") -> list[int]:
+    def take_all(self, offers: "Iterable[VictimOffer]") -> list[int]:
         """Returns the slots of all victims."""
         gone: list[int] = []
         for offer in offers:
@@ -129,7 +129,7 @@ class VictimLedger:
 
 
 @dataclass(slots=True, eq=False)
-class Offer:
+class VictimOffer:
     """A task, or a whole gang, that could be evicted. `weight` is what it costs if taken alone, on top of what the
     ledger holds; taken with others it never costs less. `unit` is the gang of the tasks, or -1; `breaks`: all of it
     goes."""
@@ -142,19 +142,19 @@ class Offer:
     breaks: bool
     groups: Mapping[int, int]  # victims by group, where a group has a budget
 
-    def like(self, other: "Offer") -> bool:
+    def like(self, other: "VictimOffer") -> bool:
         """The two are interchangeable, whatever else is chosen."""
         mine, others = ((one.sizes, one.weight, one.unit, one.groups) for one in (self, other))
         return mine == others and not self.breaks and not other.breaks
 
 
-def offers_of(pool: VictimPool, ledger: VictimLedger, row: int, below: int | None = None) -> list[Offer]:
+def offers_of(pool: VictimPool, ledger: VictimLedger, row: int, below: int | None = None) -> list[VictimOffer]:
     """Those of one node that cost less than `below`, as far as a quick check tells, in a fixed order."""
     unbroken = below is not None and below <= BROKEN_GANG
     at = pool.table.slots(row)
     slots = (np.flatnonzero(pool.takeable[at]) + at.start).tolist()
     sizes = pool.size(at).T.astype(np.int64).tolist()
-    found: list[Offer] = []
+    found: list[VictimOffer] = []
     gangs: dict[int, list[int]] = {}
     for slot in slots:
         if slot in ledger.victims:
@@ -167,11 +167,11 @@ def offers_of(pool: VictimPool, ledger: VictimLedger, row: int, below: int | Non
             groups = _NONE if group < 0 else {group: 1}
             base = pool.weight(slot)
             price = base + ledger.overrun(groups) if groups else base
-            found.append(Offer(tuple(sizes[slot - at.start]), price, base, slot, unit, False, groups))
+            found.append(VictimOffer(tuple(sizes[slot - at.start]), price, base, slot, unit, False, groups))
     for unit, here in gangs.items():
         freed = tuple(map(sum, zip(*(sizes[slot - at.start] for slot in here), strict=True)))
         price = ledger.price(unit)
         groups = ledger.groups(ledger.breaking(unit)) if pool.limits else _NONE
         base = price - ledger.overrun(groups) if groups else price
-        found.append(Offer(freed, price, base, here[0], unit, True, groups))
+        found.append(VictimOffer(freed, price, base, here[0], unit, True, groups))
     return found

@@ -6,10 +6,13 @@ client has no method. A new route needs an exercise here, or the suite fails.
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from tests.patience import wait_for
 from tests.servers.measured_nodes import measured_nodes
 from tests.servers.redfish import redfish_server
 from tests.unit.api.route_walk.walk import Walk, exercises
+
+from dovetail.client import DovetailError
 
 EAST = 'node.labels["zone"] == "east"'
 NETWORK = {
@@ -424,6 +427,43 @@ def traffic(walk: Walk) -> None:
     assert (row["target"], row["declared_mbps"], row["observed_mbps"]) == ("heard", 40.0, None)
     walk.client.cancel("speaks")
     walk.client.cancel("heard")
+
+
+@exercises(
+    *("GET /vms", "POST /vms/adopt", "POST /vms/{ref}/power", "POST /vms/{ref}/migrate", "GET /vms/{ref}/migration"),
+    *("GET /vms/{ref}/snapshots", "PUT /vms/{ref}/snapshots/{snapshot}", "DELETE /vms/{ref}/snapshots/{snapshot}"),
+    "POST /vms/{ref}/snapshots/{snapshot}/revert",
+)
+def virtual_machines(walk: Walk) -> None:
+    two = [{"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 2, "memory": "4GiB"}}]
+    walk.client.add_backend("vms", {"kind": "simulated", "groups": two, "migrates": True, "forever": True})
+    wait_for(lambda: sum(row["backend"] == "vms" for row in walk.client.nodes()) == 2)
+    machine = {"kind": "vm", "vm": {"image": "debian.qcow2"}, "resources": {"cpu": 1, "memory": "1GiB"}}
+    walk.running("machine", backends={"allow": ["vms"]}, **machine)
+    (row,) = [row for row in walk.client.vms() if row["workload"] == "machine"]
+    assert (row["power"], row["memory_bytes"]) == ("running", 2**30)
+    assert walk.client.set_vm_power("machine", "off")["done"] == "asked to shut down"
+    assert [one["power"] for one in walk.client.vms() if one["workload"] == "machine"] == ["off"]
+    walk.client.set_vm_power("machine", "on")
+    walk.client.take_vm_snapshot("machine", "before")
+    walk.client.revert_vm("machine", "before")
+    assert [one["name"] for one in walk.client.vm_snapshots("machine")] == ["before"]
+    walk.client.remove_vm_snapshot("machine", "before")
+    assert walk.client.vm_migration("machine")["state"] == "none"
+    other = next(name for name in ("hypervisor-1", "hypervisor-2") if name != row["node"])
+    walk.client.migrate_vm("machine", other, reason="to see it move")
+    wait_for(lambda: walk.client.vm_migration("machine")["state"] == "done")
+    assert walk.client.tasks("machine")[0]["attempt"] == 1, "it was moved, and not started again"
+    for refused in (
+        lambda: walk.client.adopt_vm(other, "legacy", "legacy"),
+        lambda: walk.client.revert_vm("machine", "before"),
+        lambda: walk.client.migrate_vm("machine", "nowhere"),
+    ):
+        with pytest.raises(DovetailError):
+            refused()
+    walk.client.cancel("machine")
+    wait_for(lambda: walk.client.workload("machine")["state"] == "cancelled")
+    walk.client.remove_backend("vms")
 
 
 @exercises("GET /rebalancing", "POST /rebalancing")

@@ -12,6 +12,7 @@ from tests.servers.measured_nodes import measured_nodes
 from tests.servers.redfish import redfish_server
 from tests.unit.cli.command_walk.walk import CommandWalk, uses
 
+from dovetail.cli.terminal.failure import ExitCode
 from dovetail.client import Client
 
 # --- work ----------------------------------------------------------------------------------------------------
@@ -225,6 +226,34 @@ def traffic(walk: CommandWalk) -> None:
     assert "40 Mbps" in said
     walk.client.cancel("talks")
     walk.client.cancel("listens")
+
+
+@uses("vm list", "vm console", "vm start", "vm stop", "vm reboot", "vm snapshot", "vm migrate", "vm adopt")
+def virtual_machines(walk: CommandWalk) -> None:
+    two = [{"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 2, "memory": "4GiB"}}]
+    walk.client.add_backend("vms", {"kind": "simulated", "groups": two, "migrates": True, "forever": True})
+    wait_for(lambda: sum(row["backend"] == "vms" for row in walk.client.nodes()) == 2)
+    machine = {"kind": "vm", "vm": {"image": "debian.qcow2"}, "resources": {"cpu": 1, "memory": "1GiB"}}
+    walk.running("machine", backends={"allow": ["vms"]}, **machine)
+    here = walk.client.tasks("machine")[0]["node"]
+    other = "hypervisor-2" if here == "hypervisor-1" else "hypervisor-1"
+    assert "1 VM\n" in walk.run("vm")
+    assert "asked to shut down" in walk.run("vm stop machine")
+    assert " off " in walk.run("vm list")
+    walk.run("vm reboot machine", code=ExitCode.REFUSED)
+    assert "switched on" in walk.run("vm start machine")
+    assert "asked to reboot" in walk.run("vm reboot machine")
+    assert "no snapshots" in walk.run("vm snapshot machine")
+    assert "taken" in walk.run("vm snapshot machine before")
+    assert "before" in walk.run("vm snapshot machine")
+    assert "reverted" in walk.run("vm snapshot machine before --revert")
+    assert "removed" in walk.run("vm snapshot machine before --remove")
+    assert f"{here} → {other}: done" in walk.run(f"vm migrate machine {other}")
+    walk.run("vm console machine", code=ExitCode.REFUSED)  # a simulated VM has none
+    walk.run(f"vm adopt {other} legacy", code=ExitCode.REFUSED)  # a simulated node has no VMs of others
+    walk.client.cancel("machine")
+    wait_for(lambda: walk.client.workload("machine")["state"] == "cancelled")
+    walk.client.remove_backend("vms")
 
 
 @uses("rebalance")

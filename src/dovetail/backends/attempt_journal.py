@@ -1,7 +1,8 @@
-"""What was ordered of this backend and how it ended: one row per attempt, in a SQLite file of its own.
+"""What was ordered of a backend with hosts and how it ended: one row per attempt, in a SQLite file of its own.
 
-Guarantees: a write is on disk when its call returns; a row is written before the engine of a host is called, so after
-a crash there is no container without a row; an end is written once and stays.
+Used where a host runs what it was given on its own: containers on Docker engines, VMs on hypervisors. Guarantees: a
+write is on disk when its call returns; a row is written before a host is called, so after a crash nothing runs there
+without a row; an end is written once and stays.
 
     ordered ──► stopping ──► ended          an attempt may begin in any of the three: one that is stopped before it was
        └───────────────────────┘            bound ends at once, and is refused from then on
@@ -33,6 +34,7 @@ CREATE TABLE IF NOT EXISTS attempts (
     ran INTEGER NOT NULL DEFAULT 0,        -- its command was started
     changed_at REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS unfinished ON attempts (node) WHERE state <> 'ended';
 """
 
@@ -134,6 +136,25 @@ class Journal:
             "WHERE key = ? AND state = 'ordered' AND NOT created",
             *(reason, time.time(), key),
         )
+
+    async def begin_move(self, key: str, target: str) -> None:
+        """Written before a live migration begins: from now on it may run on either host."""
+        await self._run(lambda: self._sql("INSERT OR REPLACE INTO moves VALUES (?, ?)", key, target))
+
+    async def target(self, key: str) -> str | None:
+        """Where it is being migrated to."""
+        found = await self._run(lambda: self._sql("SELECT target FROM moves WHERE key = ?", key))
+        return str(found[0][0]) if found else None
+
+    async def end_move(self, key: str, node: str) -> Record:
+        """The migration is over, and it is on this host."""
+
+        def write() -> Record:
+            self._sql("UPDATE attempts SET node = ? WHERE key = ? AND state <> 'ended'", node, key)
+            self._sql("DELETE FROM moves WHERE key = ?", key)
+            return self._known(key)
+
+        return await self._run(write)
 
     async def stop_sent(self, key: str) -> Record:
         return await self._write(key, "UPDATE attempts SET stop_sent = 1 WHERE key = ?", key)

@@ -1,0 +1,66 @@
+"""What a hypervisor says of itself: its machine, the guests that it can run, NUMA cells and huge pages."""
+
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from dovetail.model.workloads.virtual_machine import HugePages
+
+Virt = Any
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class GuestKind:
+    """How VMs of an architecture are run here. `domain`: `kvm`, or `qemu` for emulation."""
+
+    emulator: str
+    domain: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    uuid: str
+    hostname: str
+    driver: str  # "qemu", "test"
+    arch: str
+    cpus: int
+    memory_bytes: int
+    guests: dict[str, GuestKind]
+    numa_cells: int
+    huge_pages: dict[HugePages, int]
+
+
+def read_facts(virt: Virt, *, emulate: bool = False) -> HostFacts:
+    """Blocking. `emulate`: KVM is not used, also where there is KVM."""
+    described = ET.fromstring(virt.getCapabilities())  # noqa: S314 - libvirt wrote it
+    info = virt.getInfo()
+    guests: dict[str, GuestKind] = {}
+    for guest in described.findall("guest"):
+        arch = guest.find("arch")
+        if guest.findtext("os_type") != "hvm" or arch is None:
+            continue
+        domains = [one.get("type", "") for one in arch.findall("domain")]
+        domain = "kvm" if "kvm" in domains and not emulate else domains[0] if domains else "qemu"
+        guests[arch.get("name", "")] = GuestKind(arch.findtext("emulator") or "", domain)
+    cells = described.findall("host/topology/cells/cell")
+    pages = {
+        size: sum(
+            int(one.text or 0)
+            for cell in cells
+            for one in cell.findall("pages")
+            if int(one.get("size", "0")) * KIB == size.bytes
+        )
+        for size in HugePages
+    }
+    return HostFacts(
+        uuid=described.findtext("host/uuid") or virt.getHostname(),
+        hostname=str(virt.getHostname()),
+        driver=str(virt.getType()).lower(),
+        arch=described.findtext("host/cpu/arch") or str(info[0]),
+        cpus=int(info[2]),
+        memory_bytes=int(info[1]) * KIB * KIB,
+        guests=guests,
+        numa_cells=max(1, len(cells)),
+        huge_pages={size: count for size, count in pages.items() if count},
+    )

@@ -1,0 +1,381 @@
+"""One hypervisor: keeps connections to it, watches its domains, and reports the node's state.
+
+Guarantees: a hypervisor that does not answer is reported offline and is tried again for ever, with backoff; when it is
+back, all of its domains are checked first. Changes come from its events and from a poll every `look_interval_s`, so a
+lost event delays a report but loses none. A domain of ours whose end was reported is removed and not reported again;
+domains of others are counted and left alone.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import libvirt
+
+from dovetail.backends.attempt_journal import Journal, Record, State
+from dovetail.backends.contract import LogChunk, MeasuredTask, Phase, Report, Status
+from dovetail.backends.libvirt.attempts import LibvirtAttempts
+from dovetail.backends.libvirt.connection import HypervisorConnections, HypervisorUnreachable, Virt, close
+from dovetail.backends.libvirt.domain_state import DomainStats, all_domains, find_domain, mark_of
+from dovetail.backends.libvirt.domains import Domains
+from dovetail.backends.libvirt.host_facts import HostFacts, read_facts
+from dovetail.backends.libvirt.naming import DomainIdentity
+from dovetail.backends.libvirt.node import DomainMeter, describe, total_use
+from dovetail.backends.libvirt.power import Power
+from dovetail.backends.libvirt.settings import HypervisorSettings, LibvirtSettings
+from dovetail.backends.libvirt.storage import VmStorage
+from dovetail.backends.log_streams import whole_characters
+from dovetail.backends.retention import to_remove
+from dovetail.model.backoff import Backoff
+from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
+from dovetail.model.node import Node
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
+TIDY_INTERVAL_S = 600.0
+OFFERED_FOR_S = 60.0
+_log = logging.getLogger(__name__)
+
+
+class Hypervisor:
+    def __init__(
+        self,
+        settings: HypervisorSettings,
+        backend: LibvirtSettings,
+        identity: DomainIdentity,
+        journal: Journal,
+        report: Report,
+        same_host: Callable[[str, str], str | None],
+    ) -> None:
+        """`same_host(uuid, name)`: another hypervisor of the backend that is the same one under another name."""
+        self.name, self.settings = settings.name, settings
+        self.met = asyncio.Event()
+        """It was tried once, successfully or not."""
+        self.trouble = "it has not been asked yet"
+        self.connections = HypervisorConnections(settings.connection, backend.parallel, backend.answer_within_s)
+        storage = VmStorage(settings.pool or backend.pool, identity, backend.allow_paths)
+        self.domains = Domains(identity, storage, backend.disk_cache)
+        self._backend, self._identity, self._journal = backend, identity, journal
+        self._report, self._same_host = report, same_host
+        self._reported: Node | None = None  # as it was last reported; None: it has to be reported
+        self._offline_reported = False
+        self._poll_now = asyncio.Event()
+        self._broken = asyncio.Event()
+        self._foreign: dict[str, str | None] = {}  # keys of domains that we did not name, by UUID
+        self._offered: dict[str, float] = {}  # domains of others that will be adopted: until when, by UUID
+        self._observer, self._meter = DomainMeter(), DomainMeter()
+        self._events: tuple[Virt, int] | None = None
+        self.attempts = LibvirtAttempts(
+            self.connections, self.domains, journal, report, backend, self._check_connection
+        )
+
+    @property
+    def online(self) -> bool:
+        return self.attempts.reachable.is_set()
+
+    @property
+    def facts(self) -> HostFacts:
+        if self.domains.facts is None:
+            raise HypervisorUnreachable(self.trouble)
+        return self.domains.facts
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        while True:
+            try:
+                await self._connect()
+                backoff.reset()
+                self.met.set()
+                await self._stay_connected()
+            except HypervisorUnreachable as error:
+                await self._mark_offline(str(error))
+            except libvirt.libvirtError as error:  # such as a storage pool that is not there
+                await self._mark_offline(str(error))
+            except Exception as error:  # a hypervisor with unexpected answers gets no work
+                _log.exception("hypervisor %s: trying again in %.1f s", self.name, backoff.pause_s)
+                await self._mark_offline(f"{type(error).__name__}: {error}")
+            self.met.set()
+            await asyncio.sleep(backoff.next_s())
+
+    async def close(self) -> None:
+        await self.attempts.close()
+        await self._end_events()
+        await self.connections.close()
+
+    # --- questions -------------------------------------------------------------------------------------------
+
+    async def describe(self) -> Node:
+        """The current node, asked of the hypervisor."""
+
+        def ask(virt: Virt) -> tuple[int, list[DomainStats]]:
+            size = self.domains.storage.size_bytes(virt) if self.domains.has_storage else 0
+            return size, all_domains(virt)
+
+        size, found = await self.connections.call(ask)
+        ours = await self._ours(found)
+        now = time.monotonic()
+        self._offered = {uuid: until for uuid, until in self._offered.items() if until > now}
+        mine = {domain.uuid for domain in ours.values()} | set(self._offered)
+        others = [domain for domain in found if domain.uuid not in mine]
+        return describe(self._identity.backend, self.settings, self.facts, size, others)
+
+    async def seen(self) -> list[tuple[str | None, DomainStats]]:
+        """All its domains, with the keys of ours."""
+        found = await self.connections.call(all_domains)
+        keys = {domain.uuid: key for key, domain in (await self._ours(found)).items()}
+        return [(keys.get(domain.uuid), domain) for domain in found]
+
+    async def measure(self) -> dict[str, MeasuredTask]:
+        found = await self.connections.call(all_domains)
+        return self._meter.measure(await self._ours(found))
+
+    async def status(self, record: Record) -> Status:
+        if record.state is State.ENDED:
+            return Status(Phase.ENDED, record.exit_code, record.reason)
+        seen = await self.attempts.seen(record.key)
+        started = seen is not None and not seen.never_ran  # off: its end is reported soon
+        return Status(Phase.RUNNING if started else Phase.ACCEPTED, reason=record.stop_reason or "")
+
+    async def logs(self, record: Record, offset: int, limit: int) -> LogChunk:
+        """Raises KeyError if there is no log."""
+        key, ended = record.key, record.state is State.ENDED
+        if not self.domains.has_storage or key in self.domains.adopted:
+            raise KeyError(f"no logs of attempt {key}: its console is not captured")
+        content = await self.connections.call(lambda virt: self.domains.storage.read_log(virt, key, offset, limit))
+        if content is None:
+            raise KeyError(f"no logs of attempt {key}: its log has been removed from {self.name}")
+        over = ended and len(content) < limit
+        whole = content if over else whole_characters(content)
+        return LogChunk(whole.decode("utf-8", "replace"), offset + len(whole), ended=over)
+
+    async def offer(self, name: str) -> DomainStats | None:
+        """A domain of others that will be adopted; None if there is none that runs."""
+        for key, domain in await self.seen():
+            if domain.name == name and key is None and domain.power is not Power.OFF:
+                self._offered[domain.uuid] = time.monotonic() + OFFERED_FOR_S
+                await self._announce(await self.describe())
+                return domain
+        return None
+
+    def look_again(self) -> None:
+        """Something changed that its events do not tell."""
+        self._poll_now.set()
+
+    # --- how the hypervisor is -------------------------------------------------------------------------------
+
+    async def _connect(self) -> None:
+        # The first time after an installation, libvirt tries out all emulators, which takes seconds.
+        read = partial(read_facts, emulate=self._backend.emulate)
+        self.domains.facts = await self.connections.call(read, self._backend.start_within_s)
+        node = await self.describe()
+        same = self._same_host(self.facts.uuid, self.name)
+        if same is not None:
+            raise HypervisorUnreachable(f"it is the same host as {same!r} (same UUID); remove one from the settings")
+        self._broken.clear()
+        await self._begin_events()
+        self.trouble = ""
+        self.attempts.reachable.set()
+        await self._announce(node)
+        await self._look()
+
+    async def _announce(self, node: Node) -> None:
+        if node != self._reported and await self._send(NodeJoined(node)):
+            self._reported = node
+            self._offline_reported = False
+
+    async def _mark_offline(self, reason: str) -> None:
+        self.attempts.reachable.clear()
+        self.trouble = reason
+        await self._end_events()
+        if self._offline_reported:
+            return
+        _log.warning("hypervisor %s is offline: %s", self.name, reason)
+        if await self._send(NodeHealthChanged(self.name, False, reason)):
+            self._offline_reported = True
+            self._reported = None  # when it is back, NodeJoined also reports it as online
+
+    async def _send(self, event: NodeJoined | NodeHealthChanged | NodeObserved) -> bool:
+        """False if the receiver failed, which says nothing about the hypervisor. The report is repeated later."""
+        try:
+            await self._report(event)
+        except Exception:
+            _log.exception("hypervisor %s: a report failed and will be made again", self.name)
+            return False
+        return True
+
+    def _check_connection(self) -> None:
+        """A call got no answer: connect again."""
+        self.attempts.reachable.clear()
+        self._broken.set()
+
+    # --- what happens there ----------------------------------------------------------------------------------
+
+    async def _begin_events(self) -> None:
+        await self._end_events()
+        loop = asyncio.get_running_loop()
+
+        def happened(_: Any, domain: Any, *__: Any) -> None:
+            """On libvirt's thread."""
+            uuid, name = domain.UUIDString(), domain.name()
+            with contextlib.suppress(RuntimeError):  # the event loop has ended
+                loop.call_soon_threadsafe(self._happened, uuid, name)
+
+        def closed(*_: Any) -> None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._broken.set)
+
+        virt = await self.connections.open()
+
+        def register() -> int:
+            with contextlib.suppress(libvirt.libvirtError):  # a connection without a wire cannot be cut
+                virt.registerCloseCallback(closed, None)
+            return int(virt.domainEventRegisterAny(None, libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, happened, None))
+
+        try:
+            self._events = (virt, await self.connections.in_thread(register, self._backend.answer_within_s))
+        except libvirt.libvirtError as error:
+            close(virt)
+            raise HypervisorUnreachable(str(error)) from error
+
+    async def _end_events(self) -> None:
+        if self._events is None:
+            return
+        (virt, registered), self._events = self._events, None
+
+        def end() -> None:
+            with contextlib.suppress(Exception):
+                virt.unregisterCloseCallback()
+            with contextlib.suppress(Exception):
+                virt.domainEventDeregisterAny(registered)
+            close(virt)
+
+        with contextlib.suppress(HypervisorUnreachable, RuntimeError):
+            await self.connections.in_thread(end, self._backend.answer_within_s)
+
+    def _happened(self, uuid: str, name: str) -> None:
+        key = self._identity.key_of_name(name, uuid) or self._foreign.get(uuid)
+        if key is not None:
+            self.attempts.wake(key)
+        else:
+            self._poll_now.set()  # a domain of others takes capacity, or gives it back
+
+    async def _stay_connected(self) -> None:
+        """Until the connection breaks. `run` then reconnects once, and the node is offline if that fails."""
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(work, name=f"libvirt: {what} of {self.name}")
+            for what, work in (
+                ("looks", self._poll()),
+                ("use", self._observe()),
+                ("tidying", self._remove_old()),
+                ("trouble", self._broken.wait()),
+            )
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            found = await asyncio.gather(*tasks, return_exceptions=True)
+        for task, error in zip(tasks, found, strict=True):
+            if task in done and isinstance(error, Exception) and not isinstance(error, HypervisorUnreachable):
+                raise error
+
+    async def _poll(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._backend.look_interval_s):
+                    await self._poll_now.wait()
+            self._poll_now.clear()
+            await self._announce(await self.describe())
+            await self._look()
+
+    async def _ours(self, found: list[DomainStats]) -> dict[str, DomainStats]:
+        """By key. The metadata of a domain that we did not name is read once."""
+        ours: dict[str, DomainStats] = {}
+        unknown = []
+        for domain in found:
+            key = self._identity.key_of_name(domain.name, domain.uuid) or self.adopted_key(domain.uuid)
+            if key is not None:
+                ours[key] = domain
+            elif domain.uuid not in self._foreign:
+                unknown.append(domain)
+        if unknown:
+            for domain, key in zip(
+                unknown, await self.connections.call(lambda virt: self._read(virt, unknown)), strict=True
+            ):
+                self._foreign[domain.uuid] = key
+                if key is not None:
+                    ours[key] = domain
+        return ours
+
+    def adopted_key(self, uuid: str) -> str | None:
+        key = next((key for key, known in self.domains.adopted.items() if known == uuid), None)
+        return key or self._foreign.get(uuid)
+
+    def _read(self, virt: Virt, unknown: list[DomainStats]) -> list[str | None]:
+        keys: list[str | None] = []
+        for one in unknown:
+            domain = find_domain(virt, one.uuid)
+            mark = None if domain is None else mark_of(domain)
+            ours = mark is not None and self._identity.owns(mark) and mark.adopted
+            if mark is not None and ours:
+                self.domains.adopted[mark.key] = one.uuid
+            keys.append(mark.key if mark is not None and ours else None)
+        return keys
+
+    async def _look(self) -> None:
+        """Check every domain of ours, and every attempt that should have one."""
+        found = await self.connections.call(all_domains)
+        running: set[str] = set()
+        for key, domain in (await self._ours(found)).items():
+            if domain.power is Power.RUNNING:
+                running.add(key)
+            record = await self._journal.get(key)
+            if record is None:
+                await self._journal.order(key, self.name, created=True)
+            elif record.state is State.ENDED or (record.node != self.name and not await self._may_be_here(key)):
+                await self._remove(key, "has ended" if record.state is State.ENDED else f"is on {record.node}")
+        for key in await self._journal.unfinished(self.name):
+            if not (key in running and self.attempts.rests(key)):
+                self.attempts.wake(key)
+
+    async def _may_be_here(self, key: str) -> bool:
+        """It is being migrated, or its migration has just ended."""
+        if key in self.attempts.moving or await self._journal.target(key) is not None:
+            return True
+        record = await self._journal.get(key)
+        return record is None or record.node == self.name
+
+    async def _remove(self, key: str, why: str) -> None:
+        _log.warning("hypervisor %s: removing the domain of attempt %s, which %s", self.name, key, why)
+        try:
+            await self.connections.call(lambda virt: self.domains.remove(virt, key), self._backend.start_within_s)
+        except libvirt.libvirtError as error:  # the hypervisor is fine; the next poll tries again
+            _log.warning("hypervisor %s: cannot remove the domain of %s: %s", self.name, key, error)
+
+    async def _observe(self) -> None:
+        while True:
+            found = await self._ours(await self.connections.call(all_domains))
+            await self._send(NodeObserved(self.name, total_use(self._observer.measure(found))))
+            await asyncio.sleep(self._backend.observe_interval_s)
+
+    async def _remove_old(self) -> None:
+        """Logs of VMs that ended long ago, and disks that were left by an interrupted removal."""
+        storage = self.domains.storage
+        while True:
+            await asyncio.sleep(TIDY_INTERVAL_S)
+            if not self.domains.has_storage:
+                continue
+            ended_at = {}
+            for key in await self.connections.call(storage.kept):
+                record = await self._journal.get(key)
+                if record is not None and record.state is State.ENDED:
+                    ended_at[key] = record.changed_at
+            old = set(to_remove(ended_at, self._backend.keep_logs, self._backend.keep_for_s, time.time()))
+            for key in ended_at:
+                await self.connections.call(partial(storage.remove, key=key, log=key in old))
+            await self._journal.forget_old()

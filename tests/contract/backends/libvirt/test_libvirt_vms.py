@@ -1,0 +1,336 @@
+"""VMs on real hypervisors: how they end, their console and power, snapshots, VMs of others, live migration."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.contract.backends.conformance import Rig, run_async, started
+from tests.contract.backends.libvirt.rig import (
+    NUMBERS,
+    Hosts,
+    domain_name,
+    host_of,
+    libvirt_settings,
+    libvirt_subject,
+    machine,
+)
+from tests.servers.libvirt import LibvirtServer
+from tests.servers.tiny_guest import kernel_args
+
+from dovetail.backends.contract import Assignment, MachinePower, Phase, Refusal
+from dovetail.backends.libvirt.backend import LibvirtBackend
+from dovetail.backends.libvirt.settings import LibvirtSettings
+from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
+from dovetail.model.workloads.workload import Workload
+
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("libvirt")]
+
+FOREIGN = """<domain type='qemu'><name>{name}</name><memory unit='MiB'>8</memory><vcpu>1</vcpu>
+<os><type arch='x86_64' machine='pc'>hvm</type><kernel>{pool}/tiny-guest</kernel><cmdline>{args}</cmdline></os>
+<features><acpi/></features><devices><emulator>/usr/bin/qemu-system-x86_64</emulator></devices></domain>"""
+
+
+def bound(rig: Rig, spec: Workload, node: str = "hv1") -> Assignment:
+    work = rig.assignment(next(NUMBERS), spec)
+    return Assignment(work.key, work.task, node, spec)
+
+
+async def start(rig: Rig, spec: Workload, node: str = "hv1") -> str:
+    """Its key, once its start was reported and, if it has something to say, it has begun to do so."""
+    work = bound(rig, spec, node)
+    await rig.backend.bind(work)
+    await rig.reports.until(TaskStarted, work.key)
+    assert spec.vm is not None
+    for _ in range(600):
+        if (spec.vm.kernel_args or "").endswith("-") or (await rig.backend.logs(work.key, 0, 1000)).text:
+            return work.key
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{work.key} wrote nothing")
+
+
+async def until(holds: Callable[[], bool], what: str) -> None:
+    for _ in range(600):
+        if await asyncio.to_thread(holds):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def backend_of(rig: Rig) -> LibvirtBackend:
+    assert isinstance(rig.backend, LibvirtBackend)
+    return rig.backend
+
+
+@pytest.fixture
+def settings(libvirt_servers: Hosts) -> LibvirtSettings:
+    return libvirt_settings(*(host_of(server) for server in libvirt_servers), grace_s="20s")
+
+
+def define_foreign(server: LibvirtServer, name: str) -> None:
+    """A VM that somebody else made and started."""
+    connection = server.connect()
+    connection.defineXML(FOREIGN.format(name=name, pool=server.pool, args=kernel_args(3600, 0))).create()
+    connection.close()
+
+
+def remove_foreign(server: LibvirtServer, name: str) -> None:
+    connection = server.connect()
+    domain = connection.lookupByName(name)
+    if domain.isActive():
+        domain.destroy()
+    domain.undefine()
+    connection.close()
+
+
+def test_a_guest_is_asked_to_shut_down_and_leaves_nothing_but_its_log(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        server = libvirt_servers[0]
+        async with started(libvirt_subject(tmp_path, server, settings)) as rig:
+            key = await start(rig, machine(text="hello\n", vm={"disks": [{"size": "1MiB"}]}))
+            name = domain_name(settings, key)
+            assert (server.pool / f"{name}-1.qcow2").exists()
+            await rig.backend.stop(key, "enough")
+            assert (await rig.finished(key)).exit_code is None
+            log = (await rig.backend.logs(key, 0, 1000)).text
+            assert "hello" in log
+            assert "dovetail: exit 000" in log, "the guest noticed the power button"
+            assert name not in server.running()
+            left = sorted(path.name for path in server.pool.glob(f"{name}*"))
+            assert left == [f"{name}.log"]
+
+    run_async(scene)
+
+
+def test_a_panic_is_a_failure_and_a_power_cut_by_others_is_a_loss(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        server = libvirt_servers[0]
+        async with started(libvirt_subject(tmp_path, server, settings)) as rig:
+            panics, cut = bound(rig, machine(0, "pan")), await start(rig, machine())
+            await rig.backend.bind(panics)
+            finished = await rig.finished(panics.key)
+            assert (finished.exit_code, "panicked" in finished.reason) == (1, True)
+            connection = server.connect()
+            connection.lookupByName(domain_name(settings, cut)).destroy()
+            connection.close()
+            lost = await rig.finished(cut)
+            assert (lost.exit_code, "by somebody else" in lost.reason) == (None, True)
+
+    run_async(scene)
+
+
+def test_a_vm_that_was_switched_off_goes_on_when_it_is_switched_on(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        server = libvirt_servers[0]
+        async with started(libvirt_subject(tmp_path, server, settings)) as rig:
+            backend = backend_of(rig)
+            key = await start(rig, machine(text="up\n"))
+            name = domain_name(settings, key)
+            await backend.set_power(key, MachinePower.OFF)
+            await until(lambda: name not in server.running(), "the end of the guest")
+            assert (await backend.status(key)).phase is Phase.RUNNING
+            with pytest.raises(Refusal, match="it is off"):
+                await backend.set_power(key, MachinePower.RESET)
+            await backend.set_power(key, MachinePower.ON)
+            assert name in server.running()
+            await backend.set_power(key, MachinePower.CUT)
+            assert name not in server.running()
+            assert [one.power for one in await backend.machines() if one.key == key] == ["off"]
+            assert not rig.reports.about(TaskFinished, key)
+            await backend.stop(key, "enough")
+            assert (await rig.finished(key)).exit_code is None
+
+    run_async(scene)
+
+
+def test_snapshots_have_the_memory_of_their_time(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        async with started(libvirt_subject(tmp_path, libvirt_servers[0], settings)) as rig:
+            backend = backend_of(rig)
+            key = await start(rig, machine(vm={"disks": [{"size": "1MiB"}]}))
+            await backend.take_snapshot(key, "before")
+            await backend.take_snapshot(key, "before")
+            assert [(one.name, one.power) for one in await backend.snapshots(key)] == [("before", "running")]
+            await backend.revert_to_snapshot(key, "before")
+            assert (await backend.status(key)).phase is Phase.RUNNING
+            with pytest.raises(Refusal, match="there is: before"):
+                await backend.revert_to_snapshot(key, "after")
+            await backend.remove_snapshot(key, "before")
+            assert await backend.snapshots(key) == []
+            await backend.kill(key, "enough")
+            await rig.finished(key)
+
+    run_async(scene)
+
+
+def test_the_console_shows_what_the_guest_writes_until_it_is_off(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        async with started(libvirt_subject(tmp_path, libvirt_servers[0], settings)) as rig:
+            backend = backend_of(rig)
+            key = await start(rig, machine(exit_code=7, text="up\n"))
+            blocks = backend.attach(key)
+            assert await anext(blocks) == b""
+            await backend.stop(key, "enough")
+            shown = b""
+            async for block in blocks:
+                shown += block if isinstance(block, bytes) else b""
+            assert b"dovetail: exit 007" in shown
+
+    run_async(scene)
+
+
+def test_vms_of_others_take_capacity_and_are_left_alone(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        server = libvirt_servers[0]
+        async with started(libvirt_subject(tmp_path, server, settings)) as rig:
+
+            def cores() -> float:
+                return next(node for node in rig.reports.nodes if node.name == "hv1").capacity.cpu
+
+            before = cores()
+            define_foreign(server, "legacy")
+            try:
+                await rig.reports.until_true(lambda: cores() == before - 1, "the smaller node")
+                (seen,) = [one for one in await backend_of(rig).machines() if one.name == "legacy"]
+                assert (seen.key, seen.power) == (None, "running")
+                await rig.reports.until_true(lambda: bool(rig.reports.of(NodeObserved)), "the use of the node")
+            finally:
+                assert "legacy" in server.running()
+                remove_foreign(server, "legacy")
+            await rig.reports.until_true(lambda: cores() == before, "the whole node")
+
+    run_async(scene)
+
+
+def test_a_vm_of_others_is_adopted_without_a_reboot_and_given_back_at_the_end(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    adopting = {"name": "w", "kind": "vm", "resources": {"cpu": 1, "memory": "8MiB"}, "vm": {"adopt": "found"}}
+
+    async def scene() -> None:
+        server = libvirt_servers[0]
+        subject = libvirt_subject(tmp_path, server, settings)
+        define_foreign(server, "found")
+        async with started(subject) as rig:
+            free = next(node for node in rig.reports.nodes if node.name == "hv1").capacity.cpu
+            offered = await backend_of(rig).offer_for_adoption("hv1", "found")
+            assert (offered.cpus, offered.memory_bytes) == (1, 8 * 2**20)
+            now = {node.name: node.capacity.cpu for node in rig.reports.nodes}
+            assert now["hv1"] == free + 1, "it does not count as used any more"
+            work = bound(rig, Workload.model_validate(adopting))
+            await rig.backend.bind(work)
+            await rig.reports.until(TaskStarted, work.key)
+            with pytest.raises(Refusal, match="belongs to"):
+                await rig.backend.bind(bound(rig, Workload.model_validate(adopting)))
+        async with started(subject) as rig:  # the mark is in the domain: it is found again
+            await rig.backend.reconcile([work])
+            await rig.reports.until(TaskStarted, work.key)
+            assert server.starts("found") == 1
+            await rig.backend.stop(work.key, "enough")
+            assert (await rig.finished(work.key)).exit_code is None
+            await until(lambda: "found" not in server.running(), "the end of the guest")
+            remove_foreign(server, "found")  # it is still defined
+
+    run_async(scene)
+
+
+def test_a_vm_moves_while_it_runs_and_keeps_its_log_and_its_key(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        first, second = libvirt_servers
+        async with started(libvirt_subject(tmp_path, first, settings)) as rig:
+            backend = backend_of(rig)
+            key = await start(rig, machine(exit_code=3, text="first words\n", vm={"disks": [{"size": "1MiB"}]}))
+            name = domain_name(settings, key)
+            await backend.migrate(key, "hv2")
+            await backend.migrate(key, "hv2")
+            assert (name in first.running(), name in second.running()) == (False, True)
+            done = await backend.migration(key)
+            assert done is not None
+            assert (done.state, done.source, done.target) == ("done", "hv1", "hv2")
+            assert done.sent_bytes > 0
+            assert done.downtime_s is not None
+            assert not rig.reports.about(TaskFinished, key)
+            assert (await backend.status(key)).phase is Phase.RUNNING
+            await backend.stop(key, "enough")
+            assert (await rig.finished(key)).exit_code is None
+            log = (await backend.logs(key, 0, 1000)).text
+            assert "first words" in log
+            assert "dovetail: exit 003" in log
+            assert not [path for path in first.pool.glob(f"{name}*") if path.suffix != ".log"]
+
+    run_async(scene)
+
+
+def test_a_migration_that_cannot_be_made_leaves_the_vm_where_it_is(tmp_path: Path, libvirt_servers: Hosts) -> None:
+    async def scene() -> None:
+        first, second = libvirt_servers
+        away = host_of(second, peer_uri="qemu+tcp://127.0.0.1:1/system")
+        settings = libvirt_settings(host_of(first), away, shared_storage=False)
+        async with started(libvirt_subject(tmp_path, first, settings)) as rig:
+            backend = backend_of(rig)
+            with_disk = await start(rig, machine(vm={"disks": [{"size": "1MiB"}]}))
+            with pytest.raises(Refusal, match="shared_storage"):
+                await backend.migrate(with_disk, "hv2")
+            without = await start(rig, machine())
+            with pytest.raises(Refusal, match="could not migrate it"):
+                await backend.migrate(without, "hv2")
+            for key in (with_disk, without):
+                assert domain_name(settings, key) in first.running()
+                assert (await backend.status(key)).phase is Phase.RUNNING
+                await backend.kill(key, "enough")
+                await rig.finished(key)
+
+    run_async(scene)
+
+
+def test_a_daemon_that_was_killed_finds_its_vms_again_and_starts_none_twice(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        server = libvirt_servers[0]
+        async with started(libvirt_subject(tmp_path, server, settings)) as rig:
+            runs, ends = await start(rig, machine()), await start(rig, machine(1, 5))
+            await asyncio.to_thread(server.daemon.kill)
+            await rig.reports.until_true(lambda: not rig.reports.online("hv1"), "the node's absence")
+            assert not rig.reports.about(TaskFinished, runs)
+            await asyncio.to_thread(server.restart)
+            await rig.reports.until_true(lambda: rig.reports.online("hv1"), "the node's return")
+            assert (await rig.finished(ends)).exit_code == 5
+            assert (await rig.backend.status(runs)).phase is Phase.RUNNING
+            assert [server.starts(domain_name(settings, key)) for key in (runs, ends)] == [1, 1]
+            await rig.backend.stop(runs, "enough")
+            await rig.finished(runs)
+
+    run_async(scene)
+
+
+def test_a_hypervisor_that_hangs_delays_no_other(tmp_path: Path, libvirt_servers: Hosts) -> None:
+    async def scene() -> None:
+        first, second = libvirt_servers
+        settings = libvirt_settings(*(host_of(server) for server in libvirt_servers), answer_within_s="2s",
+                                    look_interval_s="1s")  # fmt: skip
+        async with started(libvirt_subject(tmp_path, first, settings)) as rig:
+            with second.daemon.paused():
+                await rig.reports.until_true(lambda: not rig.reports.online("hv2"), "the node's absence")
+                work = bound(rig, machine(0, 4))
+                async with asyncio.timeout(30):
+                    await rig.backend.bind(work)
+                    assert (await rig.finished(work.key)).exit_code == 4
+                assert rig.reports.online("hv1")
+            await rig.reports.until_true(lambda: rig.reports.online("hv2"), "the node's return")
+
+    run_async(scene)
