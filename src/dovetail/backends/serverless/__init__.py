@@ -3,7 +3,7 @@
     bind ──► journal: ordered ──► journal: sent ──► the service ──► result ──► journal: ended ──► TaskFinished
 
 A call is written down before it is sent. If its answer is lost, it is sent again only where the service knows the key
-and makes "twice" equal "once" (`RecordingService`); elsewhere the attempt ends as lost, with the reason.
+and makes "twice" equal "once" (`FunctionService.records`); elsewhere the attempt ends as lost, with the reason.
 
     calls.py      what a service does with calls, and how it refuses them
     journal.py    what was ordered and how it ended, on disk
