@@ -17,6 +17,8 @@ from dovetail.agent.probing import packets
 from dovetail.api.protocol.guard import _token_in
 from dovetail.api.protocol.known_hosts import KnownHosts, one_host
 from dovetail.api.protocol.reading import JSON, YAML, read_model, read_workloads
+from dovetail.backends.metal.ipmi import sensor_readings
+from dovetail.backends.metal.settings import ipmi_address
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs.program import compile_cluster, compile_node
 from dovetail.constraints.syntax.parser import parse
@@ -192,6 +194,10 @@ TARGETS: dict[str, Target] = {
         _text(lambda text: parse_moment(text).after(0.0)), ValueError, ("now", "+2h", "2026-12-01T08:00+01:00")
     ),
     "array": Target(_text(parse_array), ValueError, ("1-10:3,12%2",)),
+    "address of a controller": Target(_text(ipmi_address), ValueError, ("10.0.1.3:623", "[fd00::1]:623", "fd00::1")),
+    "sensors of IPMI": Target(
+        _text(lambda text: list(sensor_readings(text))), ValueError, ("CPU Temp,25,degrees C,ok\nFan,,,ns\n",)
+    ),
     "hostlist": Target(_text(expanded), ValueError, ("node[001-010,12],login[1-2]x[3]",)),
     "workloads in YAML": Target(_workloads(YAML), Invalid, (_WORK, f"- {{name: x}}\n---\n{_WORK}")),
     "workloads in JSON": Target(_workloads(JSON), Invalid, (_JSON,)),

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterator
+from math import isfinite
 
 from dovetail.backends.metal.controller import (
     SLOW_TIMES,
@@ -151,7 +152,7 @@ def sensor_readings(text: str) -> Iterator[SensorReading]:
         sort, short = _UNITS.get(unit, ("other", unit))
         number: float | None = None
         with contextlib.suppress(ValueError):
-            number = float(value)
+            number = float(value) if isfinite(float(value)) else None
         yield SensorReading(name, sort, number, short, _HEALTH.get(status, ""))
 
 

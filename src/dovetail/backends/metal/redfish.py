@@ -5,6 +5,7 @@ sushy blocks, so each controller has a thread for its calls (`one_call`). After 
 
 import contextlib
 from collections.abc import Callable, Iterator
+from math import isfinite
 from typing import Any, TypeVar
 
 from dovetail.backends.metal.controller import (
@@ -209,6 +210,7 @@ def _part(chassis: Any, name: str) -> dict[str, Any]:
 
 
 def _reading(one: dict[str, Any], sort: str, value: Any, unit: str) -> SensorReading:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    known = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    number = float(value) if known else None
     health = (one.get("Status") or {}).get("Health") or ""
     return SensorReading(str(one.get("Name") or one.get("MemberId") or sort), sort, number, unit, str(health).lower())

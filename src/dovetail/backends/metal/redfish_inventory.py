@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import isfinite
 from typing import Any, TypeVar
 
 from dovetail.backends.metal.controller import Accelerator, Drive, HardwareInventory, Nic
@@ -29,7 +30,7 @@ def inventory_of(system: Any) -> HardwareInventory:
         cpus=_count(summary.get("Count")) or len(cpus) or None,
         cores=threads or _count(summary.get("LogicalProcessorCount")) or _count(summary.get("Count")),
         cpu_model=_text(summary.get("Model")) or next((_text(one.model) for one in cpus if one.model), ""),
-        memory_bytes=int(memory * 2**30) if isinstance(memory, int | float) and memory > 0 else None,
+        memory_bytes=_count(memory * 2**30 if isinstance(memory, int | float) else None),
         drives=list(_drives(system)),
         nics=list(_nics(system)),
         accelerators=[_accelerator(one) for one in processors if one.json.get("ProcessorType") in _ACCELERATORS],
@@ -40,10 +41,11 @@ def inventory_of(system: Any) -> HardwareInventory:
 def _drives(system: Any) -> Iterator[Drive]:
     storages: list[Any] = _optional(lambda: system.storage.get_members(), [])
     for storage in storages:
-        drives: list[Any] = _optional(partial(getattr, storage, "drives"), [])
-        for one in drives:
-            name = _text(one.name) or _text(one.identity)
-            yield Drive(name, _count(one.capacity_bytes), _text(one.media_type))
+        for identity in storage.drives_identities or []:
+            one: Any = _optional(partial(storage.get_drive, identity), None)
+            if one is not None:
+                name = _text(one.name) or _text(one.identity)
+                yield Drive(name, _count(one.capacity_bytes), _text(one.media_type))
     if storages:
         return  # the older form would list the same ones
     simple: list[Any] = _optional(lambda: system.simple_storage.get_members(), [])
@@ -80,4 +82,5 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+    known = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 0
+    return int(value) if known else None
