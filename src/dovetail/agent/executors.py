@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dovetail.agent.inventory.reading import Machine
+from dovetail.agent.inventory.reading import FoundMachine
 from dovetail.agent.settings import AgentSettings
 from dovetail.backends.contract import (
     Assignment,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Executors:
     """`changed`: the node is another than before."""
 
-    def __init__(self, settings: AgentSettings, machine: Machine, report: Report, changed: Callable[[], None]) -> None:
+    def __init__(self, settings: AgentSettings, machine: FoundMachine, report: Report, changed: Callable[[], None]) -> None:
         self._report, self._changed = report, changed
         self._machine, self._settings = machine, settings.local
         described = machine.described(settings.local)
@@ -70,7 +70,7 @@ class Executors:
     def runs_mps(self) -> bool:
         return bool(self._machine.inventory.mps)
 
-    def found(self, machine: Machine) -> None:
+    def found(self, machine: FoundMachine) -> None:
         """The machine was looked at again. Its GPUs stay as they were at the start: tasks have them by their number."""
         if machine.inventory == self._machine.inventory or self._node is None:
             return
@@ -79,7 +79,7 @@ class Executors:
         gone = {key for key in before if key not in now and key not in self._settings.labels}
         labels = {key: value for key, value in self._node.labels.items() if key not in gone} | measured
         self._node = self._node.model_copy(update={"labels": labels})
-        self._machine = Machine(machine.inventory, self._machine.gpus)
+        self._machine = FoundMachine(machine.inventory, self._machine.gpus)
         self._changed()
 
     # --- attempts ------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class Executors:
             await self._report(event)
 
 
-def _docker(settings: AgentSettings, name: str, machine: Machine) -> "DockerBackend | None":
+def _docker(settings: AgentSettings, name: str, machine: FoundMachine) -> "DockerBackend | None":
     if settings.docker is None:
         return None
     from dovetail.backends.docker.backend import DockerBackend

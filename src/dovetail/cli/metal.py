@@ -18,7 +18,7 @@ MachineName = Annotated[str, Argument(metavar="MACHINE", callback=check_name, he
 Force = Annotated[bool, Option("--force", help="Even while work runs there: it is lost and placed again.")]
 
 
-class Device(StrEnum):
+class BootDeviceName(StrEnum):
     DISK = "disk"
     NETWORK = "network"
     CDROM = "cdrom"
@@ -75,7 +75,7 @@ def reset(name: MachineName, force: Force = False, output: Output = Format.TABLE
 @command.action("boot-device")
 def boot_device(
     name: MachineName,
-    device: Annotated[Device, Argument(metavar="DEVICE", help="disk, network, cdrom, setup or default.")],
+    device: Annotated[BootDeviceName, Argument(metavar="DEVICE", help="disk, network, cdrom, setup or default.")],
     always: Annotated[bool, Option("--always", help="From now on, not only the next time.")] = False,
     output: Output = Format.TABLE,
     url: Url = None,

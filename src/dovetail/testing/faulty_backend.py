@@ -1,6 +1,6 @@
 """A backend with trouble, around one without: slow, failing, lying or silent, as long as it is told to be.
 
-The backend inside keeps its promises, and what it reports is recorded as the truth before it is distorted. `Truth`
+The backend inside keeps its promises, and what it reports is recorded as the truth before it is distorted. `TrueEvents`
 compares it with what a control plane made of it.
 """
 
@@ -39,7 +39,7 @@ class AttemptTruth:
 
 
 @dataclass(slots=True)
-class Truth:
+class TrueEvents:
     """What really happened, by key."""
 
     attempts: dict[str, AttemptTruth] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class FaultyBackend:
     def __init__(self, inner: Backend, chance: Random, slow_s: float = 30.0) -> None:
         self.name, self.capabilities = inner.name, inner.capabilities
         self.fault = Fault.NONE
-        self.truth = Truth()
+        self.truth = TrueEvents()
         self.bound_at: dict[str, float] = {}  # when the first call to bind an attempt came
         self._inner, self._chance, self._slow_s = inner, chance, slow_s
         self._changed = asyncio.Event()

@@ -16,7 +16,7 @@ from tests.patience import wait_for
 
 from dovetail.agent.inventory.lldp import rack_of, read_switches, switches_in
 from dovetail.agent.inventory.machine import interfaces, virtualisation
-from dovetail.agent.inventory.reading import Machine, read_machine
+from dovetail.agent.inventory.reading import FoundMachine, read_machine
 from dovetail.backends.local.settings import LocalSettings
 from dovetail.model.inventory import MachineInventory, SwitchPort
 
@@ -69,8 +69,8 @@ def test_a_rack_has_the_names_of_its_switches() -> None:
     ports = [SwitchPort(interface="eth1", switch="leaf-2"), SwitchPort(interface="eth0", switch="leaf-1")]
     assert rack_of(ports) == "leaf-1+leaf-2"
     assert rack_of([]) is None
-    assert Machine(MachineInventory(switches=ports), []).labels()["rack"] == "leaf-1+leaf-2"
-    assert "rack" not in Machine(MachineInventory(), []).labels()
+    assert FoundMachine(MachineInventory(switches=ports), []).labels()["rack"] == "leaf-1+leaf-2"
+    assert "rack" not in FoundMachine(MachineInventory(), []).labels()
 
 
 @pytest.mark.parametrize("answer", [{}, {"lldp": 3}, {"lldp": [{"interface": [{"name": "eth0"}]}]}, {"lldp": []}])

@@ -12,7 +12,7 @@ from dovetail.model.inventory import MachineInventory
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class FoundMachine:
     """What was found, and what a node of it says: labels and GPUs."""
 
     inventory: MachineInventory
@@ -31,13 +31,13 @@ class Machine:
         return settings.model_copy(update={"labels": labels, "gpus": gpus})
 
 
-def read_machine() -> Machine:
+def read_machine() -> FoundMachine:
     with nvml() as lib:
         reading = None if lib is None else read_gpus(lib)
     base = {"kernel": kernel(), "virtualisation": virtualisation(), "interfaces": interfaces()}
     switches = read_switches()
     if reading is None:
-        return Machine(MachineInventory(**base, switches=switches), [])
+        return FoundMachine(MachineInventory(**base, switches=switches), [])
     cuda = f"{reading['cuda'] // 1000}.{reading['cuda'] % 1000 // 10}"
     found = MachineInventory(
         **base,
@@ -47,4 +47,4 @@ def read_machine() -> Machine:
         mps=runs_mps(),
         gpus=inventory_of(reading),
     )
-    return Machine(found, gpus_of(reading, numa_of))
+    return FoundMachine(found, gpus_of(reading, numa_of))

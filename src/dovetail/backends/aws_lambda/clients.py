@@ -32,7 +32,7 @@ class AwsUnreachable(Exception):
     """AWS could not be asked, or did not answer."""
 
 
-class AwsClients:
+class LambdaClients:
     """`quick` is for short requests, `patient` for calls whose answer is awaited."""
 
     def __init__(self, settings: LambdaSettings) -> None:

@@ -5,7 +5,7 @@ import base64
 import json
 from typing import Any
 
-from dovetail.backends.aws_lambda.clients import AwsClients, meaning_of, on_thread
+from dovetail.backends.aws_lambda.clients import LambdaClients, meaning_of, on_thread
 from dovetail.backends.aws_lambda.records import ResultTable
 from dovetail.backends.aws_lambda.settings import LIST_PRICES, LambdaFunction, LambdaSettings
 from dovetail.backends.serverless.calls import (
@@ -36,12 +36,12 @@ class LambdaFunctions:
     def __init__(self, backend: str, settings: LambdaSettings) -> None:
         self._backend, self._settings = backend, settings
         self._functions = {one.node_name: one for one in settings.functions}
-        self._clients: AwsClients | None = None
+        self._clients: LambdaClients | None = None
         self._tables: dict[str, ResultTable] = {}
 
     async def open(self) -> None:
         if self._clients is None:
-            self._clients = await on_thread(lambda: AwsClients(self._settings), "boto3")
+            self._clients = await on_thread(lambda: LambdaClients(self._settings), "boto3")
             names = {one.table for one in self._settings.functions if one.table is not None}
             self._tables = {name: ResultTable(self._clients, name) for name in names}
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from dovetail.backends.aws_lambda.clients import AwsClients, AwsUnreachable, meaning_of, on_thread
+from dovetail.backends.aws_lambda.clients import LambdaClients, AwsUnreachable, meaning_of, on_thread
 from dovetail.backends.serverless.calls import (
     TIME_LIMIT_EXIT,
     CallPhase,
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class ResultTable:
-    def __init__(self, clients: AwsClients, table: str) -> None:
+    def __init__(self, clients: LambdaClients, table: str) -> None:
         self._client, self._table = clients.tables, table
         self._asked: dict[str, list[asyncio.Future[CallSeen | None]]] = {}
         self._asking: set[asyncio.Task[None]] = set()

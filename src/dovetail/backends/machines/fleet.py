@@ -20,7 +20,7 @@ import structlog
 
 from dovetail.backends.contract import Assignment, NodeCredentials, Report
 from dovetail.backends.machines.journal import MachineJournal, MachinePhase, MachineRow
-from dovetail.backends.machines.node_list import NodeList
+from dovetail.backends.machines.reported_nodes import ReportedNodes
 from dovetail.backends.machines.orphans import Orphans
 from dovetail.backends.machines.provider import (
     Launch,
@@ -109,7 +109,7 @@ class Fleet:
         self._avoided: dict[str, tuple[float, str]] = {}  # until when, and why, by type
         self._unknown: dict[str, str] = {}  # why nobody can say how the machine of a node is
         self._orphans = Orphans(settings.reap_after)
-        self._nodes = NodeList()
+        self._nodes = ReportedNodes()
         self._report: Report | None = None
         self._owner = ""
         self._refreshed_at = self._started_at = 0.0

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class PollPace:
     """How often calls are looked at, how long one may wait to begin, and after how long without a beat it is lost."""
 
     poll_s: float
@@ -70,7 +70,7 @@ class _ActiveCall:
 
 class CallAttempts:
     def __init__(
-        self, service: FunctionService, journal: CallJournal, report: Report, cluster: str, pace: Pace, parallel: int
+        self, service: FunctionService, journal: CallJournal, report: Report, cluster: str, pace: PollPace, parallel: int
     ) -> None:
         self._service, self._journal, self._report = service, journal, report
         self._cluster, self._pace = cluster, pace

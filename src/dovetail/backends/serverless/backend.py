@@ -21,7 +21,7 @@ from dovetail.backends.contract import (
     Status,
     WorkloadRefusal,
 )
-from dovetail.backends.serverless.attempts import CallAttempts, Pace
+from dovetail.backends.serverless.attempts import CallAttempts, PollPace
 from dovetail.backends.serverless.calls import CallOrder, CallPhase, CallRefused, FunctionService, order_of
 from dovetail.backends.serverless.deciding import ended
 from dovetail.backends.serverless.journal import CallJournal, CallRecord, CallState
@@ -55,7 +55,7 @@ class FunctionBackend:
         await self._service.open()
         self._report = report
         settings = self._settings
-        pace = Pace(settings.poll_interval_s, settings.poll_most_s, settings.start_within_s, settings.lost_after_s)
+        pace = PollPace(settings.poll_interval_s, settings.poll_most_s, settings.start_within_s, settings.lost_after_s)
         self._attempts = CallAttempts(self._service, self._journal, report, cluster, pace, settings.parallel)
         await self._look(report)
         for key in await self._journal.unfinished():

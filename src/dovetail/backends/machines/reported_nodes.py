@@ -8,7 +8,7 @@ from dovetail.model.node import Node
 
 
 @dataclass(slots=True)
-class NodeList:
+class ReportedNodes:
     reported: dict[str, Node] = field(default_factory=dict)
     offline: dict[str, str] = field(default_factory=dict)  # why, by node
 
