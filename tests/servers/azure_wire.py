@@ -18,7 +18,7 @@ from tests.servers.wire import WireReply, WireRequest, WireServer
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 TENANT = "99999999-8888-7777-6666-555555555555"
-CLIENT, SECRET = "00000000-1111-2222-3333-444444444444", "a secret of the test"
+CLIENT, SECRET = "00000000-1111-2222-3333-444444444444", "the-secret-of-the-principal"
 GROUP = "dovetail"
 _ROOT = rf"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers"
 _COMPUTE, _NETWORK = f"{_ROOT}/Microsoft.Compute", f"{_ROOT}/Microsoft.Network"
@@ -118,7 +118,7 @@ class AzureWire(WireServer):
 
     def _give_token(self, request: WireRequest) -> WireReply:
         given = request.raw.decode()
-        if f"client_id={CLIENT}" not in given or f"client_secret={quote(SECRET).replace('%20', '+')}" not in given:
+        if f"client_id={CLIENT}" not in given or f"client_secret={SECRET}" not in given:
             words = "AADSTS7000215: Invalid client secret provided."
             return WireReply(401, {"error": "invalid_client", "error_description": words})
         return WireReply(200, {"token_type": "Bearer", "expires_in": 3599, "access_token": self._token})

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from dovetail.backends.azure.check import check_sdk
 from dovetail.backends.azure.errors import kind_of
 from dovetail.backends.azure.quotas import family_of, quota_name
 from dovetail.backends.azure.settings import AzureSettings
 from dovetail.backends.azure.states import power_state, provisioning_failure, state_of
+from dovetail.backends.contract import UnusableSetting
 from dovetail.backends.machines.provider import MachineState, RefusalKind
 from dovetail.backends.settings_file_only import settings_file_fields
 
@@ -102,6 +104,13 @@ def test_addresses_and_files_are_for_the_settings_file_alone() -> None:
         price_url="https://prices.example.com",
     )
     assert settings_file_fields(given) == ["endpoint", "authority", "ca", "price_url"]
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    pytest.importorskip("azure.mgmt.compute", reason="azure-mgmt-compute is not installed (PyPI)")
+    check_sdk(settings())
+    with pytest.raises(UnusableSetting, match=r"there is no file /nowhere/ca\.pem"):
+        check_sdk(settings(ca="/nowhere/ca.pem"))
 
 
 def test_the_secret_is_not_shown() -> None:
