@@ -270,7 +270,7 @@ class Fleet:
 
     async def _take_seen(self, machines: list[Machine]) -> None:
         """Compare the provider's machines with ours."""
-        found = {one.node: one for one in machines if not self._is_orphan(one)}
+        found = {one.node: one for one in machines if self._is_ours(one)}
         for one in machines:
             kind = self._table.types.get(one.node)
             if kind is not None and kind.fixed and one.node not in self._slots and one.state in _ALIVE:
@@ -290,9 +290,15 @@ class Fleet:
 
     def _is_orphan(self, machine: Machine) -> bool:
         """It has our mark and is none of ours. A launch that was repeated with another token is one, too."""
+        kind = self._table.types.get(machine.node)
+        return (
+            not self._is_ours(machine) and machine.state is not MachineState.ENDED and (kind is None or not kind.fixed)
+        )
+
+    def _is_ours(self, machine: Machine) -> bool:
+        """It is the one of its node. A provider may still show others that had the same name and have ended."""
         slot, kind = self._slots.get(machine.node), self._table.types.get(machine.node)
-        ours = slot is not None and slot.row.token == machine.token
-        return not ours and machine.state is not MachineState.ENDED and (kind is None or not kind.fixed)
+        return slot is not None and (slot.row.token == machine.token or (kind is not None and kind.fixed))
 
     async def _seen(self, slot: _Slot, machine: Machine) -> None:
         slot.machine, slot.seen = machine, True

@@ -34,6 +34,7 @@ class MemoryProvider:
     breaks: int = 0
     away: bool = False
     launched: int = 0
+    looks: int = 0
     scripts: list[str] = field(default_factory=list)
 
     async def types(self) -> list[MachineType]:
@@ -41,6 +42,7 @@ class MemoryProvider:
 
     async def machines(self, owner: str) -> list[Machine]:
         self._reach()
+        self.looks += 1
         return [one for name, one in self.there.items() if self.owners[name] == owner]
 
     async def launch(self, launch: Launch) -> Machine:

@@ -204,6 +204,23 @@ async def test_work_on_a_machine_that_was_stopped_is_lost_and_what_is_left_of_th
 
 
 @in_event_loop
+async def test_an_older_machine_of_the_same_name_that_has_ended_does_not_end_the_new_one(tmp_path: Path) -> None:
+    async with scene(tmp_path) as at:
+        work = await at.rig.start_new()
+        ours = at.running[0]
+        owner = at.provider.owners[ours.id]
+        for number in range(3):  # clouds show those that have ended for an hour, in any order
+            name = f"old-{number}"
+            at.provider.there[name] = replace(ours, id=name, token=name, state=MachineState.ENDED)
+            at.provider.owners[name] = owner
+        looks = at.provider.looks
+        await at.until(lambda: at.provider.looks > looks + 3, "some more looks")
+        assert at.room.runs(work.key)
+        assert not at.reports.of(TaskFinished)
+        assert ours.node not in [event.name for event in at.reports.of(NodeLeft)]
+
+
+@in_event_loop
 async def test_the_notice_of_an_interruption_drains_the_node(tmp_path: Path) -> None:
     async with scene(tmp_path) as at:
         await at.rig.start_new()
