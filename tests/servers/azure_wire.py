@@ -64,6 +64,7 @@ class AzureWire(WireServer):
         self.cores: int | None = None
         self.forbidden = False
         self.prices: list[dict[str, Any]] = []
+        self.skus: list[dict[str, Any]] = []
         self._token = uuid4().hex
         vm = rf"{_COMPUTE}/virtualMachines/(?P<name>[^/]+)"
         self.route("GET", rf"/{TENANT}/v2.0/\.well-known/openid-configuration", self._discover)
@@ -76,6 +77,7 @@ class AzureWire(WireServer):
             self.route("GET", rf"{root}/(?P<kind>{kind})", self._list_parts)
             self.route("DELETE", rf"{root}/(?P<kind>{kind})/(?P<name>[^/]+)", self._delete_part)
         self.route("GET", r"/api/retail/prices", self._give_prices)
+        self.route("GET", rf"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/skus", self._list_skus)
 
     # --- what a test asks --------------------------------------------------------------------------------------
 
@@ -322,12 +324,19 @@ class AzureWire(WireServer):
                     other.used_by = None
         return WireReply(202, None, self._operation())
 
+    def _list_skus(self, request: WireRequest) -> WireReply:
+        refused = self._refused(request, "Microsoft.Compute/skus/read")
+        if refused is not None:
+            return refused
+        return self._page(request, [one for one in self.skus if f"'{one['locations'][0]}'" in request.query["$filter"]])
+
     def _page(self, request: WireRequest, shown: list[dict[str, Any]]) -> WireReply:
         start = int(request.query.get("$skiptoken", "0"))
         body: dict[str, Any] = {"value": shown[start : start + PAGE]}
         if start + PAGE < len(shown):
             version = request.query["api-version"]
-            body["nextLink"] = f"{self.url}{request.path}?api-version={version}&$skiptoken={start + PAGE}"
+            kept = f"&$filter={quote(request.query['$filter'])}" if "$filter" in request.query else ""
+            body["nextLink"] = f"{self.url}{request.path}?api-version={version}&$skiptoken={start + PAGE}{kept}"
         return WireReply(200, body)
 
     def _operation(self) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dovetail.backends.azure.check import check_sdk
 from dovetail.backends.azure.errors import kind_of
 from dovetail.backends.azure.quotas import family_of, quota_name
 from dovetail.backends.azure.settings import AzureSettings
-from dovetail.backends.azure.states import power_state, provisioning_failure, state_of
+from dovetail.backends.azure.states import machine_of, power_state, provisioning_failure, state_of
 from dovetail.backends.contract import UnusableSetting
 from dovetail.backends.machines.provider import MachineState, RefusalKind
 from dovetail.backends.settings_file_only import settings_file_fields
@@ -94,6 +94,15 @@ def test_an_instance_view_says_whether_it_runs_and_why_it_has_failed() -> None:
     assert power_state([failed]) is None
     assert provisioning_failure([running, failed]) == ("AllocationFailed", "no capacity")
     assert provisioning_failure(None) == ("", "provisioning failed")
+
+
+def test_a_size_that_the_sdk_knows_is_written_as_azure_writes_it() -> None:
+    models = pytest.importorskip("azure.mgmt.compute.models", reason="azure-mgmt-compute is not installed (PyPI)")
+    described = {"properties": {"hardwareProfile": {"vmSize": "Standard_D2s_v3"}, "provisioningState": "Succeeded"}}
+    machine = machine_of(
+        models.VirtualMachine({"name": "one", "location": "eastus", "tags": {}, **described}), None, {}
+    )
+    assert (machine.type, machine.state) == ("Standard_D2s_v3", MachineState.RUNNING)
 
 
 def test_addresses_and_files_are_for_the_settings_file_alone() -> None:
