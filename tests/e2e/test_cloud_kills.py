@@ -6,6 +6,7 @@ The clouds are fakes of ours at the wire, which lose answers and show new machin
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,7 +17,7 @@ from tests.contract.backends.gcp.scene import gcp_settings, gcp_wire
 from tests.e2e.server_process import ServerProcess
 from tests.examples import times
 from tests.patience import wait_for
-from tests.servers.azure_wire import AzureWire
+from tests.servers.azure_wire import SECRET, AzureWire
 from tests.servers.booted_machines import booted_machines
 from tests.servers.gcp_wire import GcpWire
 
@@ -30,7 +31,7 @@ OPTIONS: dict[str, Any] = {"poll": "200ms", "idle": "1s", "reap_after": "2s", "r
 @contextmanager
 def azure(folder: Path) -> Iterator[tuple[AzureWire, dict[str, Any]]]:
     with azure_wire(folder) as (wire, ca):
-        secret = {"client_secret": "a secret of the test"}
+        secret = {"client_secret": SECRET}
         yield wire, {"kind": "azure", **azure_settings(wire, ca).model_dump(mode="json", exclude_unset=True), **secret}
 
 
@@ -38,6 +39,10 @@ def azure(folder: Path) -> Iterator[tuple[AzureWire, dict[str, Any]]]:
 def gcp(folder: Path) -> Iterator[tuple[GcpWire, dict[str, Any]]]:
     with gcp_wire(folder) as (wire, key):
         yield wire, {"kind": "gcp", **gcp_settings(wire, key).model_dump(mode="json", exclude_unset=True)}
+
+
+def has_succeeded(client: Client, name: str) -> bool:
+    return client.workload(name)["state"] == "succeeded"
 
 
 @pytest.mark.parametrize("cloud", [azure, gcp])
@@ -58,7 +63,7 @@ def test_a_server_that_is_killed_around_launches_leaves_neither_a_second_machine
                 server.kill()
                 server.start()
             for name in names:
-                wait_for(lambda name=name: client.workload(name)["state"] == "succeeded", f"the end of {name}")
+                wait_for(partial(has_succeeded, client, name), f"the end of {name}")
             wait_for(lambda: not wire.running(), "the end of the last machine")
             wait_for(lambda: not any(wire.left().values() if isinstance(wire, AzureWire) else wire.left()), "no part")
         assert wire.doubled == []

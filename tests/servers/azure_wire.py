@@ -18,7 +18,7 @@ from tests.servers.wire import WireReply, WireRequest, WireServer
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 TENANT = "99999999-8888-7777-6666-555555555555"
-CLIENT, SECRET = "00000000-1111-2222-3333-444444444444", "a secret of the test"
+CLIENT, SECRET = "00000000-1111-2222-3333-444444444444", "the-secret-of-the-principal"
 GROUP = "dovetail"
 _ROOT = rf"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers"
 _COMPUTE, _NETWORK = f"{_ROOT}/Microsoft.Compute", f"{_ROOT}/Microsoft.Network"
@@ -64,6 +64,7 @@ class AzureWire(WireServer):
         self.cores: int | None = None
         self.forbidden = False
         self.prices: list[dict[str, Any]] = []
+        self.skus: list[dict[str, Any]] = []
         self._token = uuid4().hex
         vm = rf"{_COMPUTE}/virtualMachines/(?P<name>[^/]+)"
         self.route("GET", rf"/{TENANT}/v2.0/\.well-known/openid-configuration", self._discover)
@@ -76,6 +77,7 @@ class AzureWire(WireServer):
             self.route("GET", rf"{root}/(?P<kind>{kind})", self._list_parts)
             self.route("DELETE", rf"{root}/(?P<kind>{kind})/(?P<name>[^/]+)", self._delete_part)
         self.route("GET", r"/api/retail/prices", self._give_prices)
+        self.route("GET", rf"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/skus", self._list_skus)
 
     # --- what a test asks --------------------------------------------------------------------------------------
 
@@ -118,7 +120,7 @@ class AzureWire(WireServer):
 
     def _give_token(self, request: WireRequest) -> WireReply:
         given = request.raw.decode()
-        if f"client_id={CLIENT}" not in given or f"client_secret={quote(SECRET).replace('%20', '+')}" not in given:
+        if f"client_id={CLIENT}" not in given or f"client_secret={SECRET}" not in given:
             words = "AADSTS7000215: Invalid client secret provided."
             return WireReply(401, {"error": "invalid_client", "error_description": words})
         return WireReply(200, {"token_type": "Bearer", "expires_in": 3599, "access_token": self._token})
@@ -322,12 +324,19 @@ class AzureWire(WireServer):
                     other.used_by = None
         return WireReply(202, None, self._operation())
 
+    def _list_skus(self, request: WireRequest) -> WireReply:
+        refused = self._refused(request, "Microsoft.Compute/skus/read")
+        if refused is not None:
+            return refused
+        return self._page(request, [one for one in self.skus if f"'{one['locations'][0]}'" in request.query["$filter"]])
+
     def _page(self, request: WireRequest, shown: list[dict[str, Any]]) -> WireReply:
         start = int(request.query.get("$skiptoken", "0"))
         body: dict[str, Any] = {"value": shown[start : start + PAGE]}
         if start + PAGE < len(shown):
             version = request.query["api-version"]
-            body["nextLink"] = f"{self.url}{request.path}?api-version={version}&$skiptoken={start + PAGE}"
+            kept = f"&$filter={quote(request.query['$filter'])}" if "$filter" in request.query else ""
+            body["nextLink"] = f"{self.url}{request.path}?api-version={version}&$skiptoken={start + PAGE}{kept}"
         return WireReply(200, body)
 
     def _operation(self) -> dict[str, str]:

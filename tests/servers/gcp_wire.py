@@ -312,7 +312,7 @@ class GcpWire(WireServer):
         return WireReply(200, body)
 
     def _list_skus(self, request: WireRequest) -> WireReply:
-        if request.query.get("key") != API_KEY:
+        if request.headers.get("x-goog-api-key") != API_KEY:
             return error(400, "badRequest", "API key not valid. Please pass a valid API key.")
         start = int(request.query.get("pageToken") or "0")
         more = str(start + PAGE) if start + PAGE < len(self.skus) else ""

@@ -17,10 +17,11 @@ from dovetail.backends.azure.errors import code_and_message, kind_of, refusal
 from dovetail.backends.azure.prices import live_prices
 from dovetail.backends.azure.quotas import quota_name
 from dovetail.backends.azure.settings import AzureSettings
+from dovetail.backends.azure.sizes import usable_zones
 from dovetail.backends.azure.states import machine_of, power_state, provisioning_failure
 from dovetail.backends.azure.vm_request import key_that_nobody_has, vm_name, vm_request
 from dovetail.backends.cloud_catalogue.offered_types import CatalogueView, offered_types
-from dovetail.backends.cloud_catalogue.price_table import price_table
+from dovetail.backends.cloud_catalogue.price_table import PricedType, price_table
 from dovetail.backends.machines.provider import (
     LAUNCH_TAG,
     NODE_TAG,
@@ -59,17 +60,35 @@ class AzureMachines:
         rows = list(price_table(PROVIDER))
         if self._settings.live_prices:
             rows = await live_prices(self._settings, rows)
-        zones = {region: self._zones(region) for region in self._settings.regions}
-        view = CatalogueView(
-            rows,
-            {(row.region, row.type): zones[row.region] for row in rows if row.region in zones},
-            quota=lambda row, spot: quota_name(row.region, row.type, spot),
-        )
+        rows = [row for row in rows if row.region in self._settings.regions]
+        zones = await self._zones_of_sizes(rows)
+        view = CatalogueView(rows, zones, quota=lambda row, spot: quota_name(row.region, row.type, spot))
         self._types = offered_types(self._backend, view, self._settings)
         return self._types
 
-    def _zones(self, region: str) -> list[str]:
-        return [f"{region}-{number}" for number in self._settings.networks[region].zones] or [region]
+    async def _zones_of_sizes(self, rows: list[PricedType]) -> dict[tuple[str, str], list[str]]:
+        """Those of the settings; if Azure is asked, without those where the subscription may not have the size."""
+        usable: dict[str, dict[str, set[str] | None]] = {}
+        if self._settings.check_sizes:
+            for region in self._settings.regions:
+                usable[region] = await self._connection.run(partial(self._usable, region))
+        found: dict[tuple[str, str], list[str]] = {}
+        for row in rows:
+            numbers = self._settings.networks[row.region].zones
+            if row.region in usable:
+                if row.type not in usable[row.region]:
+                    continue
+                there = usable[row.region][row.type] or set()
+                zones = [number for number in numbers if number in there]
+            else:
+                zones = numbers
+            places = [f"{row.region}-{number}" for number in zones]
+            found[row.region, row.type] = places if numbers else [row.region]
+        return found
+
+    def _usable(self, region: str) -> dict[str, set[str] | None]:
+        skus = self._connection.compute.resource_skus.list(filter=f"location eq '{region}'")
+        return usable_zones(skus, region)
 
     async def machines(self, owner: str) -> list[Machine]:
         await self._connection.open()

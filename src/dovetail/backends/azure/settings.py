@@ -73,6 +73,9 @@ class AzureSettings(MachineSettings, CloudSelection):
     """A public key that may log in as `azureuser`. Left out: a key that nobody has, so nobody may."""
     machine_identity: ResourceId | None = None
     """The id of a user-assigned identity for the machines themselves."""
+    check_sizes: bool = False
+    """Ask Azure which sizes the subscription may use in which zones, and offer only those. Needs the permission
+    `Microsoft.Compute/skus/read` on the subscription."""
     live_prices: bool = False
     """Current prices from the Azure Retail Prices API; else, or if it does not answer, the shipped table counts."""
     endpoint: ArmUrl | None = None

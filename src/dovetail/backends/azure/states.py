@@ -13,7 +13,7 @@ _STOPPED = {"stopped", "stopping", "deallocated", "deallocating"}
 def machine_of(vm: Any, power: str | None, addresses: Mapping[str, str]) -> Machine:
     """`power`: its power state, if it was asked. `addresses`: by the id of the network interface, in lower case."""
     tags = vm.tags or {}
-    state, reason = state_of(str(vm.provisioning_state or ""), power)
+    state, reason = state_of(_text(vm.provisioning_state), power)
     created = vm.time_created
     interfaces = (vm.network_profile and vm.network_profile.network_interfaces) or []
     found = (addresses.get(str(one.id).lower()) for one in interfaces)
@@ -22,11 +22,16 @@ def machine_of(vm: Any, power: str | None, addresses: Mapping[str, str]) -> Mach
         node=tags.get(NODE_TAG, ""),
         token=tags.get(LAUNCH_TAG, ""),
         state=state,
-        type=str(vm.hardware_profile.vm_size) if vm.hardware_profile else "",
+        type=_text(vm.hardware_profile.vm_size) if vm.hardware_profile else "",
         address=next((one for one in found if one), None),
         launched_at=created.timestamp() if isinstance(created, datetime) else None,
         reason=reason,
     )
+
+
+def _text(value: Any) -> str:
+    """The SDK gives some texts as members of an enum, those that it knows."""
+    return str(getattr(value, "value", value) or "")
 
 
 def state_of(provisioning: str, power: str | None) -> tuple[MachineState, str]:

@@ -43,8 +43,8 @@ async def live_prices(settings: GcpSettings, rows: Sequence[PricedType]) -> list
     try:
         parts = await _parts(settings)
     except (httpx.HTTPError, KeyError, TypeError, ValueError) as error:
-        # Not the message: it may have the address, and that has the key.
-        log.warning("current prices of Google could not be read; the shipped table counts", error=type(error).__name__)
+        words = f"{type(error).__name__}: {error}"
+        log.warning("current prices of Google could not be read; the shipped table counts", error=words)
         return list(rows)
     by_way: dict[bool, dict[tuple[str, str], float]] = {False: {}, True: {}}
     for row in rows:
@@ -77,8 +77,9 @@ def _gpu_name(row: PricedType) -> str:
 async def _parts(settings: GcpSettings) -> Parts:
     assert settings.price_key is not None
     found: Parts = {}
-    query = {"currencyCode": "USD", "pageSize": "5000", "key": settings.price_key.get_secret_value()}
-    async with httpx.AsyncClient(base_url=settings.price_url, timeout=ANSWER_WITHIN_S) as client:
+    query = {"currencyCode": "USD", "pageSize": "5000"}
+    key = {"X-Goog-Api-Key": settings.price_key.get_secret_value()}  # not in the address, which logs may show
+    async with httpx.AsyncClient(base_url=settings.price_url, timeout=ANSWER_WITHIN_S, headers=key) as client:
         for _ in range(MOST_PAGES):
             answer = (await client.get(f"/v1/services/{COMPUTE_ENGINE}/skus", params=query)).raise_for_status().json()
             for sku in answer.get("skus", []):

@@ -37,6 +37,7 @@ def wire(server: tuple[AzureWire, Path]) -> AzureWire:
     found.no_stock.clear()
     found.asked.clear()
     found.prices.clear()
+    found.skus.clear()
     found.cores, found.forbidden, found.provision_s = None, False, 0.05
     found.faults.__init__()  # type: ignore[misc]
     return found
@@ -104,6 +105,7 @@ async def test_a_machine_has_its_marks_its_script_and_parts_that_go_with_it(
         assert wire.script(machine.id) == "#!/bin/sh\necho hello\n"
         (seen,) = await made.machines("us")
         assert (seen.state, seen.token, seen.address) == (MachineState.RUNNING, "0123456789abcdef", "10.0.0.5")
+        assert seen.type == "Standard_D4s_v5"
         assert await made.machines("others") == []
         assert all(wire.left().values())
         await made.end(seen)
@@ -256,6 +258,33 @@ async def test_orphans_are_reaped_with_all_their_parts(
         kept = {ours, "dovetail-0000000000000000"}
         await at.until(lambda: set(wire.left()["virtualMachines"]) == kept, "the reaper")
         assert len(wire.left()["networkInterfaces"]) == len(wire.left()["disks"]) == 2
+
+
+@in_event_loop
+async def test_sizes_that_the_subscription_may_not_have_are_not_offered(
+    wire: AzureWire, server: tuple[AzureWire, Path]
+) -> None:
+    def sku(size: str, zones: list[str], *limits: dict[str, Any], kind: str = "virtualMachines") -> dict[str, Any]:
+        place = {"location": "eastus", "zones": zones}
+        return {
+            "name": size,
+            "resourceType": kind,
+            "locations": ["eastus"],
+            "locationInfo": [place],
+            "restrictions": list(limits),
+        }
+
+    closed = {"reasonCode": "NotAvailableForSubscription", "values": ["eastus"]}
+    wire.skus = [
+        sku("Premium_LRS", ["1", "2"], kind="disks"),
+        sku("Standard_D4s_v5", ["1", "2", "3"], {"type": "Zone", "restrictionInfo": {"zones": ["1"]}, **closed}),
+        sku("Standard_D8s_v5", ["1", "2", "3"], {"type": "Location", "restrictionInfo": {}, **closed}),
+        sku("Standard_E4s_v5", ["1", "3"]),
+    ]
+    sizes = ["Standard_D4s_v5", "Standard_D8s_v5", "Standard_E4s_v5", "Standard_F4s_v2"]
+    async with provider(server, check_sizes=True, types=sizes) as (_, types):
+        names = {kind.name for kind in types}
+        assert names == {"cloud-Standard_D4s_v5-eastus-2", "cloud-Standard_E4s_v5-eastus-1"}
 
 
 @in_event_loop

@@ -16,7 +16,7 @@ from tests.servers.wire import PreparedError
 
 from dovetail.backends.gcp.provider import GcpMachines
 from dovetail.backends.machines.provider import Launch, LaunchRefused, MachineState, MachineType, RefusalKind
-from dovetail.model.event import BindFailed, NodeDrained, TaskStarted
+from dovetail.model.event import BindFailed, NodeDrained, TaskFinished, TaskStarted
 from dovetail.testing.rig import in_event_loop
 
 Server = tuple[GcpWire, Path]
@@ -218,6 +218,12 @@ async def test_work_on_a_spot_machine_that_is_taken_back_is_drained_and_lost_wit
         del wire.instances[name]
         end = await at.rig.finished(work.key)
         assert "preempted" in end.reason
+        again = await at.rig.start_new()  # on a new machine of the same node; the old one is still told as ended
+        assert again.node == work.node
+        assert len(wire.created) == 2
+        asked = len(wire.asked)
+        await at.until(lambda: len(wire.asked) > asked + 10, "some looks at the provider")
+        assert not at.reports.about(TaskFinished, again.key)
 
 
 @in_event_loop

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from dovetail.backends.azure.check import check_sdk
 from dovetail.backends.azure.errors import kind_of
 from dovetail.backends.azure.quotas import family_of, quota_name
 from dovetail.backends.azure.settings import AzureSettings
-from dovetail.backends.azure.states import power_state, provisioning_failure, state_of
+from dovetail.backends.azure.states import machine_of, power_state, provisioning_failure, state_of
+from dovetail.backends.contract import UnusableSetting
 from dovetail.backends.machines.provider import MachineState, RefusalKind
 from dovetail.backends.settings_file_only import settings_file_fields
 
@@ -94,6 +96,15 @@ def test_an_instance_view_says_whether_it_runs_and_why_it_has_failed() -> None:
     assert provisioning_failure(None) == ("", "provisioning failed")
 
 
+def test_a_size_that_the_sdk_knows_is_written_as_azure_writes_it() -> None:
+    models = pytest.importorskip("azure.mgmt.compute.models", reason="azure-mgmt-compute is not installed (PyPI)")
+    described = {"properties": {"hardwareProfile": {"vmSize": "Standard_D2s_v3"}, "provisioningState": "Succeeded"}}
+    machine = machine_of(
+        models.VirtualMachine({"name": "one", "location": "eastus", "tags": {}, **described}), None, {}
+    )
+    assert (machine.type, machine.state) == ("Standard_D2s_v3", MachineState.RUNNING)
+
+
 def test_addresses_and_files_are_for_the_settings_file_alone() -> None:
     given = settings(
         endpoint="https://arm.example.com",
@@ -102,6 +113,13 @@ def test_addresses_and_files_are_for_the_settings_file_alone() -> None:
         price_url="https://prices.example.com",
     )
     assert settings_file_fields(given) == ["endpoint", "authority", "ca", "price_url"]
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    pytest.importorskip("azure.mgmt.compute", reason="azure-mgmt-compute is not installed (PyPI)")
+    check_sdk(settings())
+    with pytest.raises(UnusableSetting, match=r"there is no file /nowhere/ca\.pem"):
+        check_sdk(settings(ca="/nowhere/ca.pem"))
 
 
 def test_the_secret_is_not_shown() -> None:

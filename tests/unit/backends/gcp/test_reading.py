@@ -7,6 +7,8 @@ import pytest
 
 from dovetail.backends.cloud_catalogue.offered_types import CatalogueView, offered_types
 from dovetail.backends.cloud_catalogue.price_table import price_table
+from dovetail.backends.contract import UnusableSetting
+from dovetail.backends.gcp.check import check_sdk
 from dovetail.backends.gcp.errors import kind_of_answer, kind_of_code
 from dovetail.backends.gcp.instance_request import (
     instance_request,
@@ -131,6 +133,13 @@ def test_a_subnetwork_replaces_the_network() -> None:
 )
 def test_a_price_belongs_to_a_part_of_a_machine(description: str, name: tuple[str, str] | None) -> None:
     assert _name(description) == name
+
+
+def test_a_key_that_is_not_there_is_named() -> None:
+    pytest.importorskip("google.cloud.compute_v1", reason="google-cloud-compute is not installed (PyPI)")
+    check_sdk(settings())
+    with pytest.raises(UnusableSetting, match=r"there is no file /nowhere/key\.json"):
+        check_sdk(settings(credentials="/nowhere/key.json"))
 
 
 def test_addresses_and_files_are_for_the_settings_file_alone() -> None:
