@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 class Executors:
     """`changed`: the node is another than before."""
 
-    def __init__(self, settings: AgentSettings, machine: FoundMachine, report: Report, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: AgentSettings, machine: FoundMachine, report: Report, changed: Callable[[], None]
+    ) -> None:
         self._report, self._changed = report, changed
         self._machine, self._settings = machine, settings.local
         described = machine.described(settings.local)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from dovetail.backends.aws_lambda.clients import LambdaClients, AwsUnreachable, meaning_of, on_thread
+from dovetail.backends.aws_lambda.clients import AwsUnreachable, LambdaClients, meaning_of, on_thread
 from dovetail.backends.serverless.calls import (
     TIME_LIMIT_EXIT,
     CallPhase,

@@ -4,10 +4,12 @@ Orders wait for the agent of a machine as they do for any registered node; the f
 """
 
 import time
+from functools import partial
 from pathlib import Path
 
-from dovetail.backends.contract import Assignment, NodeCredentials, Price, Refusal, Report
+from dovetail.backends.contract import Assignment, LogChunk, NodeCredentials, Price, Refusal, Report
 from dovetail.backends.machines.fleet import Fleet
+from dovetail.backends.machines.kept_output import KeptOutput
 from dovetail.backends.machines.provider import MachineProvider
 from dovetail.backends.machines.settings import JoinSettings, MachineSettings
 from dovetail.backends.registered.backend import RegisteredBackend
@@ -33,6 +35,7 @@ class MachineBackend(RegisteredBackend):
         """`boot_within_s`: how long machines may take that have their agents already."""
         super().__init__(name)
         self._heard_at: dict[str, float] = {}
+        self._kept = KeptOutput(folder / "output")
         self.fleet = Fleet(name, provider, settings, join, folder, self, boot_within_s=boot_within_s)
 
     def use_credentials(self, credentials: NodeCredentials) -> None:
@@ -58,7 +61,25 @@ class MachineBackend(RegisteredBackend):
 
     async def heartbeat(self, node: str, reports: list[TaskReport], *, answers: bool = False) -> HeartbeatReply:
         self._heard_at[node] = time.monotonic()
-        return await super().heartbeat(node, reports, answers=answers)
+        ordered = {one.key for one in self.assigned(node)}
+        reply = await super().heartbeat(node, reports, answers=answers)
+        for report in reports:
+            if report.state == "finished" and report.key in ordered and self.has_agent(node):
+                self._kept.fetch(report.key, node, partial(super().logs, report.key))
+        return reply
+
+    def is_busy(self, node: str) -> bool:
+        return bool(self.assigned(node)) or self._kept.is_fetching(node)
+
+    async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
+        return await (self._kept.logs(key, offset, limit) if self._kept.has(key) else super().logs(key, offset, limit))
+
+    async def log_tail(self, key: str, lines: int) -> int:
+        return await (self._kept.tail(key, lines) if self._kept.has(key) else super().log_tail(key, lines))
+
+    async def log_since(self, key: str, at: float) -> int | None:
+        """Of output that is kept here, nobody knows when it was written."""
+        return None if self._kept.has(key) else await super().log_since(key, at)
 
     def heard_at(self, node: str) -> float | None:
         """When its agent last sent something by itself, by a clock that nobody can set."""
@@ -83,5 +104,6 @@ class MachineBackend(RegisteredBackend):
                 await self.give_up(node, f"machine {node} is gone")
 
     async def close(self) -> None:
+        await self._kept.close()
         await self.fleet.close()
         await super().close()

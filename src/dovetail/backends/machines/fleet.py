@@ -20,7 +20,6 @@ import structlog
 
 from dovetail.backends.contract import Assignment, NodeCredentials, Report
 from dovetail.backends.machines.journal import MachineJournal, MachinePhase, MachineRow
-from dovetail.backends.machines.reported_nodes import ReportedNodes
 from dovetail.backends.machines.orphans import Orphans
 from dovetail.backends.machines.provider import (
     Launch,
@@ -31,6 +30,7 @@ from dovetail.backends.machines.provider import (
     MachineType,
     RefusalKind,
 )
+from dovetail.backends.machines.reported_nodes import ReportedNodes
 from dovetail.backends.machines.settings import JoinSettings, MachineSettings
 from dovetail.backends.machines.slots import SlotTable
 from dovetail.backends.machines.user_data import join_script
@@ -60,6 +60,7 @@ class Agents(Protocol):
     """What runs the work once there is a machine: the agents of the nodes, and the orders that wait for them."""
 
     def assigned(self, node: str) -> list[Assignment]: ...
+    def is_busy(self, node: str) -> bool: ...
     def has_agent(self, node: str) -> bool: ...
     def forget(self, node: str) -> None: ...
     async def give_up(self, node: str, reason: str) -> None: ...
@@ -356,8 +357,7 @@ class Fleet:
                 continue
             node, now = slot.row.node, self._now()
             slot.joined = slot.joined or self._agents.has_agent(node)
-            busy = bool(self._agents.assigned(node))
-            slot.idle_since = None if busy else slot.idle_since or now
+            slot.idle_since = None if self._agents.is_busy(node) else slot.idle_since or now
             within_s = self._joins_within_s
             if within_s is not None and not slot.joined and now - slot.since > within_s:
                 words = f"machine {slot.row.machine} runs, but its agent did not join within {within_s:g} s"

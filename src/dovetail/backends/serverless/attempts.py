@@ -70,7 +70,13 @@ class _ActiveCall:
 
 class CallAttempts:
     def __init__(
-        self, service: FunctionService, journal: CallJournal, report: Report, cluster: str, pace: PollPace, parallel: int
+        self,
+        service: FunctionService,
+        journal: CallJournal,
+        report: Report,
+        cluster: str,
+        pace: PollPace,
+        parallel: int,
     ) -> None:
         self._service, self._journal, self._report = service, journal, report
         self._cluster, self._pace = cluster, pace
