@@ -35,9 +35,19 @@ def price_list(rows: Sequence[CloudOfferRow], limit: int, wide: bool = False) ->
         TableColumn("SORT", lambda row: "spot" if row["spot"] else "on demand"),
         TableColumn("BACKEND", lambda row: row["backend"], wide=True),
         TableColumn("NAME", lambda row: row["name"], wide=True),
-        TableColumn("OFFERED", lambda row: "yes" if row["offered"] else f"no: {row['why_not']}", folds=True),
+        TableColumn("OFFERED", lambda row: "yes" if row["offered"] else "no"),
     ]
-    return Stack(table(columns, shown, wide), *and_more(len(rows) - len(shown), "offer", "--limit 0"))
+    return Stack(table(columns, shown, wide), *and_more(len(rows) - len(shown), "offer", "--limit 0"), *_why_not(shown))
+
+
+def _why_not(rows: Sequence[CloudOfferRow]) -> list[Drawing]:
+    """Each reason once, with those that it concerns."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if not row["offered"]:
+            reasons.setdefault(row["why_not"], []).append(row["name"])
+    lines = [Text(f"not offered: {', '.join(names)}: {why}") for why, names in reasons.items()]
+    return [Text(), *lines] if lines else []
 
 
 def instance_list(found: CloudInstanceList, now: float, wide: bool = False) -> Drawing:
@@ -69,7 +79,7 @@ def _instances(rows: Sequence[CloudInstanceRow], now: float, wide: bool) -> Draw
         TableColumn("STATE", _state),
         TableColumn("AGE", lambda row: "-" if row["launched_at"] is None else age(row["launched_at"], now), right=True),
         TableColumn("PRICE/H", lambda row: _money(row["price_per_hour"], row["currency"]), right=True),
-        TableColumn("COST", lambda row: _money(row["cost"], row["currency"]), right=True),
+        TableColumn("COST", lambda row: "-" if row["cost"] is None else f"{row['cost']:.4f}", right=True),
         TableColumn("BACKEND", lambda row: row["backend"], wide=True),
         TableColumn("TYPE", lambda row: row["type"], wide=True),
         TableColumn("ADDRESS", lambda row: row["address"] or "-", wide=True),
