@@ -94,14 +94,15 @@ def _money(amount: float | None, currency: str) -> str:
 
 def _state(row: CloudInstanceRow) -> str:
     if not row["known"]:
-        return f"{row['state']}, unknown"
-    return f"{row['state']}, taken back soon" if row["ends_at"] is not None else row["state"]
+        return "unknown"
+    return "leaving" if row["ends_at"] is not None else row["state"]
 
 
 def _runs(row: CloudInstanceRow) -> str:
     if not row["known"]:
         return "nobody knows of it"
-    return ", ".join(f"{task['name']}.{task['replica']}" for task in row["tasks"]) or "nothing"
+    tasks = ", ".join(f"{task['name']}.{task['replica']}" for task in row["tasks"]) or "nothing"
+    return f"{tasks}; {row['reason']}" if row["reason"] else tasks
 
 
 def _problems(problems: Sequence[CloudProblem]) -> list[Drawing]:
