@@ -73,12 +73,14 @@ def money(amount: float, currency: str) -> str:
 
 
 def _instances(rows: Sequence[CloudInstanceRow], now: float, wide: bool) -> Drawing:
+    currencies = {row["currency"] for row in rows}
+    title = f"{currencies.pop()}/H" if len(currencies) == 1 else "PRICE/H"
     columns: list[TableColumn[CloudInstanceRow]] = [
         TableColumn("MACHINE", lambda row: row["id"]),
         TableColumn("NODE", lambda row: row["node"] or "-", shrinks=True),
         TableColumn("STATE", _state),
         TableColumn("AGE", lambda row: "-" if row["launched_at"] is None else age(row["launched_at"], now), right=True),
-        TableColumn("PRICE/H", lambda row: _money(row["price_per_hour"], row["currency"]), right=True),
+        TableColumn(title, lambda row: _price(row, with_currency=title == "PRICE/H"), right=True),
         TableColumn("COST", lambda row: "-" if row["cost"] is None else f"{row['cost']:.4f}", right=True),
         TableColumn("BACKEND", lambda row: row["backend"], wide=True),
         TableColumn("TYPE", lambda row: row["type"], wide=True),
@@ -88,8 +90,9 @@ def _instances(rows: Sequence[CloudInstanceRow], now: float, wide: bool) -> Draw
     return table(columns, rows, wide)
 
 
-def _money(amount: float | None, currency: str) -> str:
-    return "-" if amount is None else money(amount, currency)
+def _price(row: CloudInstanceRow, *, with_currency: bool) -> str:
+    price = row["price_per_hour"]
+    return "-" if price is None else money(price, row["currency"] if with_currency else "").strip()
 
 
 def _state(row: CloudInstanceRow) -> str:
