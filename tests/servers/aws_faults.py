@@ -5,6 +5,7 @@ An error is answered in the form that EC2's API documents, so the SDK reads it a
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,13 +24,15 @@ _HOP = {"connection", "content-length", "transfer-encoding", "keep-alive", "host
 @dataclass
 class AwsFaults:
     """`refuses`: by action of the API, the code of the error that it answers; or by action and instance type. `loses`:
-    how many answers of an action are lost after it was done. `pause_s`: how long each action takes before and after."""
+    how many answers of an action are lost after it was done. `pause_s`: how long each action takes before and after.
+    `under_way`: how many of each action are being answered now."""
 
     url: str = ""
     refuses: dict[str, str] = field(default_factory=dict)
     loses: dict[str, int] = field(default_factory=dict)
     pause_s: dict[str, Callable[[], float]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    under_way: Counter[str] = field(default_factory=Counter)
 
     def calls(self, action: str) -> list[dict[str, str]]:
         return [given for name, given in self.asked if name == action]
@@ -44,10 +47,19 @@ def aws_faults(upstream: str) -> Iterator[AwsFaults]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
+            began: list[str] = []
+            try:
+                self._pass_on(began)
+            finally:
+                faults.under_way.subtract(began)
+
+        def _pass_on(self, began: list[str]) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             given = {key: values[0] for key, values in parse_qs(body.decode(errors="replace")).items()}
             action = str(given.get("Action") or self.headers.get("X-Amz-Target", ""))
             faults.asked.append((action, given))
+            faults.under_way.update([action])
+            began.append(action)
             pause = faults.pause_s.get(action, lambda: 0.0)
             time.sleep(pause())
             code = faults.refuses.get(f"{action} {given.get('InstanceType', '')}") or faults.refuses.get(action)

@@ -13,7 +13,7 @@ DEBIAN = {
 KEPT_S = 3600.0
 
 
-class Images:
+class Ec2Images:
     """Calls block."""
 
     def __init__(self, clients: AwsClients, settings: Ec2Settings) -> None:

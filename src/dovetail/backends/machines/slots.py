@@ -35,8 +35,12 @@ class SlotTable:
         for node, name in self.used.items():
             by_type.setdefault(name, []).append(node)
         left = self._quota_left()
-        for kind in self.types.values():
-            found.update(dict.fromkeys(self._spares(kind, by_type.get(kind.name, []), left), kind))
+        plain = not left and not self.full
+        for name, kind in self.types.items():
+            if plain and name not in by_type and not kind.fixed and kind.limit > 0:
+                found[f"{name}-1"] = kind  # so it is with thousands of types
+            else:
+                found.update(dict.fromkeys(self._spares(kind, by_type.get(name, []), left), kind))
         return found
 
     def _spares(self, kind: MachineType, used: list[str], left: Mapping[str, float]) -> Iterable[str]:

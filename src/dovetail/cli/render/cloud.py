@@ -35,9 +35,19 @@ def price_list(rows: Sequence[CloudOfferRow], limit: int, wide: bool = False) ->
         TableColumn("SORT", lambda row: "spot" if row["spot"] else "on demand"),
         TableColumn("BACKEND", lambda row: row["backend"], wide=True),
         TableColumn("NAME", lambda row: row["name"], wide=True),
-        TableColumn("OFFERED", lambda row: "yes" if row["offered"] else f"no: {row['why_not']}", folds=True),
+        TableColumn("OFFERED", lambda row: "yes" if row["offered"] else "no"),
     ]
-    return Stack(table(columns, shown, wide), *and_more(len(rows) - len(shown), "offer", "--limit 0"))
+    return Stack(table(columns, shown, wide), *and_more(len(rows) - len(shown), "offer", "--limit 0"), *_why_not(shown))
+
+
+def _why_not(rows: Sequence[CloudOfferRow]) -> list[Drawing]:
+    """Each reason once, with those that it concerns."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if not row["offered"]:
+            reasons.setdefault(row["why_not"], []).append(row["name"])
+    lines = [Text(f"not offered: {', '.join(names)}: {why}") for why, names in reasons.items()]
+    return [Text(), *lines] if lines else []
 
 
 def instance_list(found: CloudInstanceList, now: float, wide: bool = False) -> Drawing:
@@ -63,13 +73,15 @@ def money(amount: float, currency: str) -> str:
 
 
 def _instances(rows: Sequence[CloudInstanceRow], now: float, wide: bool) -> Drawing:
+    currencies = {row["currency"] for row in rows}
+    title = f"{currencies.pop()}/H" if len(currencies) == 1 else "PRICE/H"
     columns: list[TableColumn[CloudInstanceRow]] = [
         TableColumn("MACHINE", lambda row: row["id"]),
         TableColumn("NODE", lambda row: row["node"] or "-", shrinks=True),
         TableColumn("STATE", _state),
         TableColumn("AGE", lambda row: "-" if row["launched_at"] is None else age(row["launched_at"], now), right=True),
-        TableColumn("PRICE/H", lambda row: _money(row["price_per_hour"], row["currency"]), right=True),
-        TableColumn("COST", lambda row: _money(row["cost"], row["currency"]), right=True),
+        TableColumn(title, lambda row: _price(row, with_currency=title == "PRICE/H"), right=True),
+        TableColumn("COST", lambda row: "-" if row["cost"] is None else f"{row['cost']:.4f}", right=True),
         TableColumn("BACKEND", lambda row: row["backend"], wide=True),
         TableColumn("TYPE", lambda row: row["type"], wide=True),
         TableColumn("ADDRESS", lambda row: row["address"] or "-", wide=True),
@@ -78,20 +90,22 @@ def _instances(rows: Sequence[CloudInstanceRow], now: float, wide: bool) -> Draw
     return table(columns, rows, wide)
 
 
-def _money(amount: float | None, currency: str) -> str:
-    return "-" if amount is None else money(amount, currency)
+def _price(row: CloudInstanceRow, *, with_currency: bool) -> str:
+    price = row["price_per_hour"]
+    return "-" if price is None else money(price, row["currency"] if with_currency else "").strip()
 
 
 def _state(row: CloudInstanceRow) -> str:
     if not row["known"]:
-        return f"{row['state']}, unknown"
-    return f"{row['state']}, taken back soon" if row["ends_at"] is not None else row["state"]
+        return "unknown"
+    return "leaving" if row["ends_at"] is not None else row["state"]
 
 
 def _runs(row: CloudInstanceRow) -> str:
     if not row["known"]:
         return "nobody knows of it"
-    return ", ".join(f"{task['name']}.{task['replica']}" for task in row["tasks"]) or "nothing"
+    tasks = ", ".join(f"{task['name']}.{task['replica']}" for task in row["tasks"]) or "nothing"
+    return f"{tasks}; {row['reason']}" if row["reason"] else tasks
 
 
 def _problems(problems: Sequence[CloudProblem]) -> list[Drawing]:
