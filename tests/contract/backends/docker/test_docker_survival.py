@@ -10,8 +10,8 @@ from tests.contract.backends.docker import control_plane
 from tests.contract.backends.docker.rig import Hosts, docker_subject
 from tests.contract.backends.killed_control_plane import assert_each_ran_once, live_and_die
 
-from dovetail.backends.contract import Refusal
 from dovetail.backends.attempt_journal import Journal
+from dovetail.backends.contract import Refusal
 from dovetail.model.event import NodeLeft, TaskFinished
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dovetail.backends.attempt_journal import Record, State
 from dovetail.backends.docker.deciding import Do, Seen, Stage, decide, how_it_ended, moment, seen_in
 from dovetail.backends.docker.failures import FAILURES
-from dovetail.backends.attempt_journal import Record, State
 from dovetail.model.failure_cause import FailureCause
 
 ORDERED = Record("1.0.1", "one", State.ORDERED)

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from dovetail.backends.attempt_journal import Journal
 from dovetail.backends.contract import Assignment, Refusal
 from dovetail.backends.docker.attempts import DockerAttempts
 from dovetail.backends.docker.container import Identity
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images
-from dovetail.backends.attempt_journal import Journal
 from dovetail.model.event import Event, TaskFinished
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
