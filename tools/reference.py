@@ -50,7 +50,7 @@ SETTINGS_PAGES: dict[str, type[BaseModel]] = {
     "": Settings,
     **{
         f"backends.NAME (kind: {kind})": KINDS[kind].settings
-        for kind in ("local", "docker", "slurm", "kubernetes", "simulated")
+        for kind in ("local", "docker", "libvirt", "slurm", "kubernetes", "simulated")
     },
     "scheduling.profiles.NAME.settings.resources": ResourcesSettings,
     "scheduling.profiles.NAME.settings.domain_availability": DomainSettings,
