@@ -1,9 +1,10 @@
 """The smallest guest that is of use to tests: two sectors of code, which boot in a third of a second under emulation.
 
 QEMU loads it as it loads Linux. It reads its command line, `TTTT-EEE-HEX`, writes the text (in hexadecimal) to the
-serial line, waits so many ticks (four hexadecimal digits, 18.2 ticks a second, `ffff`: for ever) or for the power button, then
-writes `dovetail: exit EEE` and switches itself off. With `pan` as exit code it tells QEMU that it panicked. It is x86
-code, which runs under emulation on any machine. Its source is `tiny_guest.s`; to assemble it again:
+serial line, waits so many ticks (four hexadecimal digits, 18.2 ticks a second, `ffff`: for ever) or for the power
+button, then writes `dovetail: exit EEE` and switches itself off. With `pan` as exit code it tells QEMU that it
+panicked. It is x86 code, which runs under emulation on any machine. Its source is `tiny_guest.s`; to assemble it
+again:
 
     as --32 tiny_guest.s -o guest.o && objcopy -O binary -j .text guest.o guest.bin && xxd -p -s 0x1f0 guest.bin
 """

@@ -33,7 +33,7 @@ FORMS = (
     "team/{name}-group.chief",
 )
 #: What else a command needs, by the metavar of the argument.
-OTHER_ARGUMENTS = {"NODE": "node-1", "-- COMMAND": "true"}
+OTHER_ARGUMENTS = {"NODE": "node-1", "SNAPSHOT": "before", "-- COMMAND": "true"}
 #: Exit codes of a command that found what was named: done, it failed, refused in its present state.
 FOUND = (0, 1, 5)
 

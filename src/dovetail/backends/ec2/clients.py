@@ -28,7 +28,7 @@ def _descriptions() -> Any:
     return botocore.session.Session().get_component("data_loader")
 
 
-class AwsClients:
+class Ec2Clients:
     def __init__(self, settings: Ec2Settings, name: str) -> None:
         self._settings = settings
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"{name}: aws")

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from dovetail.backends.ec2.clients import AwsClients
+from dovetail.backends.ec2.clients import Ec2Clients
 from dovetail.backends.ec2.settings import Ec2Settings
 
 DEBIAN = {
@@ -16,7 +16,7 @@ KEPT_S = 3600.0
 class Ec2Images:
     """Calls block."""
 
-    def __init__(self, clients: AwsClients, settings: Ec2Settings) -> None:
+    def __init__(self, clients: Ec2Clients, settings: Ec2Settings) -> None:
         self._clients, self._settings = clients, settings
         self._known: dict[str, tuple[float, str, str | None]] = {}  # since when, by region
 
@@ -27,7 +27,7 @@ class Ec2Images:
             return known[1], known[2]
         image, device = self._ami(region), None
         if self._settings.disk is not None:
-            described: Any = self._clients.ec2(region).describe_images(ImageIds=[image])["Images"]
+            described: Any = self._clients.ec2(region).describe_images(ImageIds=[image])["MachineImages"]
             device = described[0]["RootDeviceName"]
         self._known[region] = time.monotonic(), image, device
         return image, device

@@ -10,7 +10,7 @@ import structlog
 from dovetail.backends.cloud_catalogue.offered_types import CatalogueView, offered_types
 from dovetail.backends.cloud_catalogue.price_table import PricedType, price_table, with_live_prices
 from dovetail.backends.cloud_catalogue.selection import SpotUse
-from dovetail.backends.ec2.clients import AwsClients
+from dovetail.backends.ec2.clients import Ec2Clients
 from dovetail.backends.ec2.prices import on_demand_prices, spot_prices
 from dovetail.backends.ec2.quotas import quota_name
 from dovetail.backends.ec2.settings import Ec2Settings
@@ -43,7 +43,7 @@ def types_of(backend: str, regions: Iterable[RegionOffers], settings: Ec2Setting
     return offered_types(backend, CatalogueView(all_of.rows, all_of.zones, all_of.spot, quota), settings)
 
 
-def read_region(clients: AwsClients, region: str, settings: Ec2Settings, backend: str) -> RegionOffers:
+def read_region(clients: Ec2Clients, region: str, settings: Ec2Settings, backend: str) -> RegionOffers:
     """Blocks. Raises where types or zones cannot be read."""
     ec2 = clients.ec2(region)
     filters = [{"Name": "instance-type", "Values": list(settings.types)}]
@@ -68,7 +68,7 @@ def read_region(clients: AwsClients, region: str, settings: Ec2Settings, backend
     return found
 
 
-def _read_prices(clients: AwsClients, region: str, settings: Ec2Settings, backend: str, found: RegionOffers) -> None:
+def _read_prices(clients: Ec2Clients, region: str, settings: Ec2Settings, backend: str, found: RegionOffers) -> None:
     on_demand: dict[tuple[str, str], float] = {}
     try:
         on_demand = {(region, name): price for name, price in on_demand_prices(clients.pricing(), region).items()}

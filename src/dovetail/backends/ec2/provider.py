@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from dovetail.backends.cloud_catalogue.offered_types import REGION
-from dovetail.backends.ec2.clients import AwsClients
+from dovetail.backends.ec2.clients import Ec2Clients
 from dovetail.backends.ec2.errors import refusal_of
 from dovetail.backends.ec2.images import Ec2Images
 from dovetail.backends.ec2.instances import machine_of, with_notices
@@ -27,7 +27,7 @@ class Ec2Provider:
 
     def __init__(self, name: str, settings: Ec2Settings) -> None:
         self._name, self._settings = name, settings
-        self._aws = AwsClients(settings, name)
+        self._aws = Ec2Clients(settings, name)
         self._images = Ec2Images(self._aws, settings)
         self._offered: list[MachineType] = []
         self._regions: dict[str, str] = {}  # of each instance that was seen

@@ -19,7 +19,7 @@ from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import Assignment, Refusal, Report
 from dovetail.backends.libvirt.connection import HypervisorConnections, HypervisorUnreachable, Virt
 from dovetail.backends.libvirt.deciding import DomainAction, DomainStep, SeenDomain, decide
-from dovetail.backends.libvirt.domains import Domains
+from dovetail.backends.libvirt.domains import HostDomains
 from dovetail.backends.libvirt.failures import FAILURES
 from dovetail.backends.libvirt.power import Power
 from dovetail.backends.libvirt.settings import LibvirtSettings
@@ -52,7 +52,7 @@ class LibvirtAttempts:
     def __init__(
         self,
         connections: HypervisorConnections,
-        domains: Domains,
+        domains: HostDomains,
         journal: Journal,
         report: Report,
         settings: LibvirtSettings,

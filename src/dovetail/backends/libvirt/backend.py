@@ -43,7 +43,7 @@ from dovetail.backends.libvirt.machines import (
     set_power,
     take_snapshot,
 )
-from dovetail.backends.libvirt.migration import Migrations, can_move
+from dovetail.backends.libvirt.migration import LiveMigrations, can_move
 from dovetail.backends.libvirt.naming import DomainIdentity
 from dovetail.backends.libvirt.settings import LibvirtSettings
 from dovetail.model.command import task_of_key
@@ -70,7 +70,7 @@ class LibvirtBackend:
         )
         self._settings = settings
         self._journal = Journal(folder)
-        self._migrations = Migrations(settings, self._journal)
+        self._migrations = LiveMigrations(settings, self._journal)
         self._report: Report | None = None
         self._hypervisors: dict[str, Hypervisor] = {}
         self._hosts: dict[str, str] = {}

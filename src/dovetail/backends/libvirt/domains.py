@@ -24,7 +24,7 @@ _UNDEFINE = (
 _NEVER_STARTED = (LastEnd.UNKNOWN, LastEnd.FAILED)
 
 
-class Domains:
+class HostDomains:
     """`adopted`: the UUIDs of domains that were not made by us, by key."""
 
     def __init__(self, identity: DomainIdentity, storage: VmStorage, disk_cache: str) -> None:

@@ -21,7 +21,7 @@ from dovetail.backends.contract import LogChunk, MeasuredTask, Phase, Report, St
 from dovetail.backends.libvirt.attempts import LibvirtAttempts
 from dovetail.backends.libvirt.connection import HypervisorConnections, HypervisorUnreachable, Virt, close
 from dovetail.backends.libvirt.domain_state import DomainStats, all_domains, find_domain, mark_of
-from dovetail.backends.libvirt.domains import Domains
+from dovetail.backends.libvirt.domains import HostDomains
 from dovetail.backends.libvirt.host_facts import HostFacts, read_facts
 from dovetail.backends.libvirt.naming import DomainIdentity
 from dovetail.backends.libvirt.node import DomainMeter, describe, total_use
@@ -57,7 +57,7 @@ class Hypervisor:
         self.trouble = "it has not been asked yet"
         self.connections = HypervisorConnections(settings.connection, backend.parallel, backend.answer_within_s)
         storage = VmStorage(settings.pool or backend.pool, identity, backend.allow_paths)
-        self.domains = Domains(identity, storage, backend.disk_cache)
+        self.domains = HostDomains(identity, storage, backend.disk_cache)
         self._backend, self._identity, self._journal = backend, identity, journal
         self._report, self._same_host = report, same_host
         self._reported: Node | None = None  # as it was last reported; None: it has to be reported

@@ -19,7 +19,7 @@ from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import MigrationProgress, Refusal
 from dovetail.backends.libvirt.connection import HypervisorUnreachable, Virt, close
 from dovetail.backends.libvirt.domain_xml import log_kept_xml
-from dovetail.backends.libvirt.domains import Domains
+from dovetail.backends.libvirt.domains import HostDomains
 from dovetail.backends.libvirt.hypervisor import Hypervisor
 from dovetail.backends.libvirt.power import Power
 from dovetail.backends.libvirt.settings import LibvirtSettings
@@ -35,7 +35,7 @@ _FLAGS = (
 _log = logging.getLogger(__name__)
 
 
-class Migrations:
+class LiveMigrations:
     def __init__(self, settings: LibvirtSettings, journal: Journal) -> None:
         self._settings, self._journal = settings, journal
         self._progress: dict[str, MigrationProgress] = {}
@@ -215,7 +215,7 @@ class Migrations:
         )
 
 
-def _refuse_disks(domains: Domains, virt: Virt, key: str, name: str) -> None:
+def _refuse_disks(domains: HostDomains, virt: Virt, key: str, name: str) -> None:
     described = ET.fromstring(domains.required(virt, key).XMLDesc())  # noqa: S314 - libvirt wrote it
     if described.find("devices/disk/source") is not None:
         words = "its disks are on that hypervisor only; use storage that all share, and set shared_storage"

@@ -25,7 +25,6 @@ from dovetail.backends.contract import (
     MachineSnapshot,
     MigrationProgress,
     Price,
-    Refusal,
     Report,
     Status,
 )
@@ -63,7 +62,8 @@ class SimulatedBackend:
         self._fleet = fleet(settings, name)
         self._settings = settings
         self._world = World(settings, self._fleet, self._now())
-        self._machines = SimulatedMachines(self._world, self._now)
+        first = self._fleet[0].name if self._fleet else ""
+        self._machines = SimulatedMachines(self._world, self._now, dict.fromkeys(settings.vms_of_others, first))
         self._undelivered: deque[Event] = deque()  # a report is removed only once it was delivered
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
@@ -141,7 +141,7 @@ class SimulatedBackend:
         self._machines.get(key).snapshots.pop(name, None)
 
     async def offer_for_adoption(self, node: str, name: str) -> MachineSeen:
-        raise Refusal(f"no VM {name!r} of others runs on {node}: a simulated node runs only what it was given")
+        return self._machines.offer(node, name)
 
     async def close(self) -> None:
         player, self._task = self._task, None

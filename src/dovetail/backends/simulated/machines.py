@@ -1,6 +1,6 @@
 """Simulated VMs: attempts of kind vm, whose power and snapshots are remembered and change nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dovetail.backends.contract import (
@@ -15,6 +15,8 @@ from dovetail.backends.contract import (
 from dovetail.backends.simulated.world import World
 from dovetail.model.workloads.workload import WorkloadKind
 
+GIB = 2**30
+
 
 @dataclass(slots=True)
 class SimulatedMachine:
@@ -24,8 +26,10 @@ class SimulatedMachine:
 
 
 class SimulatedMachines:
-    def __init__(self, world: World, now: Callable[[], float]) -> None:
+    def __init__(self, world: World, now: Callable[[], float], others: Mapping[str, str]) -> None:
+        """`others`: VMs that were not made by us, by name, and their nodes."""
         self._world, self._now = world, now
+        self._others = {name: MachineSeen(node, name, None, "running", 1, GIB) for name, node in others.items()}
         self._known: dict[str, SimulatedMachine] = {}
 
     def take(self, assignment: Assignment) -> None:
@@ -34,7 +38,8 @@ class SimulatedMachines:
         if spec.kind is not WorkloadKind.VM or assignment.key in self._known:
             return
         cpus, memory = max(1, round(spec.resources.cpu)), spec.resources.memory
-        name = f"{spec.name}-{assignment.key}"
+        adopted = None if spec.vm is None or spec.vm.adopt is None else self._others.pop(spec.vm.adopt, None)
+        name = f"{spec.name}-{assignment.key}" if adopted is None else adopted.name
         self._known[assignment.key] = SimulatedMachine(
             MachineSeen(assignment.node, name, assignment.key, "running", cpus, memory)
         )
@@ -43,7 +48,13 @@ class SimulatedMachines:
         for key in list(self._known):
             if not self._runs(key):
                 del self._known[key]
-        return [machine.seen for machine in self._known.values()]
+        return [*self._others.values(), *(machine.seen for machine in self._known.values())]
+
+    def offer(self, node: str, name: str) -> MachineSeen:
+        found = self._others.get(name)
+        if found is None or found.node != node:
+            raise Refusal(f"no VM {name!r} of others runs on {node}")
+        return found
 
     def get(self, key: str) -> SimulatedMachine:
         """Raises KeyError for an attempt that does not run."""

@@ -15,7 +15,7 @@ from dovetail.model.node import counting_gpus
 from dovetail.model.offer import Offer
 from dovetail.model.resources import DEFAULT_NODE_SLOTS, Capacity
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
-from dovetail.model.text.strict import AtField, NodeName, Strict
+from dovetail.model.text.strict import AtField, Name, NodeName, Strict
 from dovetail.model.workloads.selection import Labels, Taint
 
 MAX_NODES = 1_000_000
@@ -174,6 +174,8 @@ class SimulatedSettings(RehearsalSettings, Priced):
     """Reports measured use; left out: none."""
     speed: Annotated[float, Field(gt=0, le=MAX_SPEED, allow_inf_nan=False)] = 1.0
     """Virtual seconds in one real second."""
+    vms_of_others: list[Name] = Field(default=[], max_length=100)
+    """VMs that others made, on the first node, for trying out adoption: each with one core and 1 GiB of memory."""
     migrates: bool = False
     """Running tasks are moved to other nodes without a restart, as VMs are; else they are stopped and started there."""
 

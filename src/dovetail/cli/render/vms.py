@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from dovetail.cli.render.parts.table import TableColumn, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import moment, span
+from dovetail.model.text.amounts import show_bytes
 from dovetail.model.text.listing import count
-from dovetail.model.text.quantity import show_bytes
 
 if TYPE_CHECKING:
     from dovetail.responses.vms import VmChanged, VmMigration, VmRow, VmSnapshotRow

@@ -185,6 +185,7 @@ def test_the_console_shows_what_the_guest_writes_until_it_is_off(
             async for block in blocks:
                 shown += block if isinstance(block, bytes) else b""
             assert b"dovetail: exit 007" in shown
+            await rig.finished(key)
 
     run_async(scene)
 
@@ -194,6 +195,7 @@ def test_vms_of_others_take_capacity_and_are_left_alone(
 ) -> None:
     async def scene() -> None:
         server = libvirt_servers[0]
+        await until(lambda: not server.running(), "the end of what other tests left")
         async with started(libvirt_subject(tmp_path, server, settings)) as rig:
 
             def cores() -> float:

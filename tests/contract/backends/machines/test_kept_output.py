@@ -7,7 +7,6 @@ from tests.contract.backends.machines.memory_provider import MemoryProvider, mac
 from tests.contract.backends.machines.room import NoTokens
 
 from dovetail.backends.contract import Assignment
-from dovetail.backends.log_streams import whole_characters
 from dovetail.backends.machines.backend import MachineBackend
 from dovetail.backends.machines.settings import JoinSettings, MachineSettings
 from dovetail.backends.registered.protocol import TaskReport

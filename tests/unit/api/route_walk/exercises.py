@@ -436,7 +436,8 @@ def traffic(walk: Walk) -> None:
 )
 def virtual_machines(walk: Walk) -> None:
     two = [{"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 2, "memory": "4GiB"}}]
-    walk.client.add_backend("vms", {"kind": "simulated", "groups": two, "migrates": True, "forever": True})
+    simulated = {"kind": "simulated", "groups": two, "migrates": True, "forever": True, "vms_of_others": ["legacy"]}
+    walk.client.add_backend("vms", simulated)
     wait_for(lambda: sum(row["backend"] == "vms" for row in walk.client.nodes()) == 2)
     machine = {"kind": "vm", "vm": {"image": "debian.qcow2"}, "resources": {"cpu": 1, "memory": "1GiB"}}
     walk.running("machine", backends={"allow": ["vms"]}, **machine)
@@ -454,8 +455,12 @@ def virtual_machines(walk: Walk) -> None:
     walk.client.migrate_vm("machine", other, reason="to see it move")
     wait_for(lambda: walk.client.vm_migration("machine")["state"] == "done")
     assert walk.client.tasks("machine")[0]["attempt"] == 1, "it was moved, and not started again"
+    walk.client.adopt_vm("hypervisor-1", "legacy", "legacy", user="ada")
+    wait_for(lambda: [one["workload"] for one in walk.client.vms() if one["name"] == "legacy"] == ["legacy"])
+    walk.client.cancel("legacy")
+    wait_for(lambda: walk.client.workload("legacy")["state"] == "cancelled")
     for refused in (
-        lambda: walk.client.adopt_vm(other, "legacy", "legacy"),
+        lambda: walk.client.adopt_vm("hypervisor-1", "unknown", "unknown"),
         lambda: walk.client.revert_vm("machine", "before"),
         lambda: walk.client.migrate_vm("machine", "nowhere"),
     ):

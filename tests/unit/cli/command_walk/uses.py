@@ -231,13 +231,14 @@ def traffic(walk: CommandWalk) -> None:
 @uses("vm list", "vm console", "vm start", "vm stop", "vm reboot", "vm snapshot", "vm migrate", "vm adopt")
 def virtual_machines(walk: CommandWalk) -> None:
     two = [{"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 2, "memory": "4GiB"}}]
-    walk.client.add_backend("vms", {"kind": "simulated", "groups": two, "migrates": True, "forever": True})
+    simulated = {"kind": "simulated", "groups": two, "migrates": True, "forever": True, "vms_of_others": ["legacy"]}
+    walk.client.add_backend("vms", simulated)
     wait_for(lambda: sum(row["backend"] == "vms" for row in walk.client.nodes()) == 2)
     machine = {"kind": "vm", "vm": {"image": "debian.qcow2"}, "resources": {"cpu": 1, "memory": "1GiB"}}
     walk.running("machine", backends={"allow": ["vms"]}, **machine)
     here = walk.client.tasks("machine")[0]["node"]
     other = "hypervisor-2" if here == "hypervisor-1" else "hypervisor-1"
-    assert "1 VM\n" in walk.run("vm")
+    assert "2 VMs, 1 made by others" in walk.run("vm")
     assert "asked to shut down" in walk.run("vm stop machine")
     assert " off " in walk.run("vm list")
     walk.run("vm reboot machine", code=ExitCode.REFUSED)
@@ -250,7 +251,11 @@ def virtual_machines(walk: CommandWalk) -> None:
     assert "removed" in walk.run("vm snapshot machine before --remove")
     assert f"{here} → {other}: done" in walk.run(f"vm migrate machine {other}")
     walk.run("vm console machine", code=ExitCode.REFUSED)  # a simulated VM has none
-    walk.run(f"vm adopt {other} legacy", code=ExitCode.REFUSED)  # a simulated node has no VMs of others
+    walk.run("vm adopt hypervisor-1 unknown", code=ExitCode.REFUSED)
+    assert "becomes workload legacy" in walk.run("vm adopt hypervisor-1 legacy")
+    wait_for(lambda: walk.client.workload("legacy")["state"] == "running")
+    walk.client.cancel("legacy")
+    wait_for(lambda: walk.client.workload("legacy")["state"] == "cancelled")
     walk.client.cancel("machine")
     wait_for(lambda: walk.client.workload("machine")["state"] == "cancelled")
     walk.client.remove_backend("vms")
