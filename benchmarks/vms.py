@@ -89,7 +89,7 @@ async def _until_all_run(plane: ControlPlane, placed: dict[int, str]) -> None:
         held = {id_: plane.questions.workloads.held(TaskId(id_, 0)) for id_ in placed}
         running = {id_: one.node for id_, one in held.items() if one is not None and one.state is TaskState.RUNNING}
         if running == placed:
-            seen = {int((one.seen.key or "0").split(".")[0]): one.seen.node for one in await plane.machines.all()}
+            seen = {int((one.seen.key or "0").split(".")[0]): one.seen.node for one in await plane.vms.all()}
             if seen == placed:
                 return
         await asyncio.sleep(0.005)
