@@ -82,7 +82,7 @@ def settings(**fields: Any) -> Ec2Settings:
         ({"session_token": "t"}, "belongs to an access key"),
         ({"images": {"eu-west-1": "ami-12345678"}}, "none of the regions"),
         ({"tags": {"dovetail-owner": "me"}}, "our own marks"),
-        ({"types": ["m5.[ab]"]}, "types"),
+        ({"types": ["m5.{ab}"]}, "types"),
         ({"image": "debian"}, "image"),
         ({"regions": []}, "regions"),
     ],
