@@ -22,6 +22,7 @@ from dovetail.cluster.devices import DeviceTable, Slots
 from dovetail.cluster.labels import LabelTable, TaintTable
 from dovetail.cluster.network.link_paths import F4
 from dovetail.cluster.network.topology import NetworkTopology
+from dovetail.cluster.offers import OfferTable
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable, UsageTrend
 from dovetail.model.inventory import MachineInventory
@@ -30,14 +31,14 @@ from dovetail.model.node import Node
 from dovetail.model.record import NodeRecord, Outcomes
 from dovetail.model.requests.asks import GpuAsk, gpus_in
 from dovetail.model.requests.task_identity import TaskIdentity
-from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, capacity_of
+from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, Capacity, capacity_of
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import WorkloadKind
 
 #: Column groups. A plugin names the groups it reads; a cached result is recomputed for rows changed in those.
 RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labels", "taints", "status"
-DEVICES = "devices"
-GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES)
+DEVICES, OFFERS = "devices", "offers"
+GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES, OFFERS)
 
 PACE_KEPT = 0.9
 """The weight that earlier values keep: about the last ten tasks of a node tell how fast it is."""
@@ -54,6 +55,7 @@ class Cluster:
         self.resources = ResourceTable(overcommit)
         self.devices = DeviceTable()
         self.usage_trend = UsageTrend()
+        self.offers = OfferTable()
         self.labels = LabelTable()
         self.taints = TaintTable()
         self.topology = NetworkTopology()
@@ -110,6 +112,7 @@ class Cluster:
             row = self._new_row(node.name, at)
         self.resources.set_capacity(row, node.capacity.amounts())
         self.devices.set_row(row, node.gpus, node.capacity.gpu)
+        self.offers.set_row(row, node.offer, node.capacity)
         self.labels.set_row(row, self.topology.applied_labels(node.name, node.labels))
         self.taints.set_row(row, list(node.taints))
         self.kinds[row] = sum(_KIND_BITS[kind] for kind in set(node.kinds))
@@ -135,6 +138,7 @@ class Cluster:
         self.names[row] = ""
         self.resources.clear(row)
         self.devices.set_row(row, (), 0)
+        self.offers.set_row(row, None, Capacity())
         self.usage_trend.clear(row)
         self.topology.forget(name)
         self.labels.set_row(row, {})
@@ -264,6 +268,7 @@ class Cluster:
             taints=list(self.taints.row(row)),
             kinds=[kind for kind, bit in _KIND_BITS.items() if self.kinds[row] & bit],
             gpus=list(self.devices.groups(row)),
+            offer=self.offers.by_row.get(row),
         )
 
     def reason(self, name: str) -> str:
@@ -461,6 +466,7 @@ class Cluster:
         self.resources.widen(width)
         self.devices.widen(width)
         self.usage_trend.widen(width)
+        self.offers.widen(width)
         self.labels.widen(width)
         self.taints.widen(width)
         self.placements.selector_counts.widen(width)

@@ -1,6 +1,7 @@
 """What using a node costs, how soon it runs, and how likely it is taken away: what the market compares.
 
-A node without an offer is a machine that is there anyway: it costs nothing more, runs now and stays.
+A node without an offer is a machine that is there anyway: it costs nothing more, runs now and stays. A node is one's
+own if it has no offer, or one that names no place.
 """
 
 from typing import Annotated
@@ -13,6 +14,7 @@ from dovetail.model.text.strict import Strict
 Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+Place = Annotated[str, Field(max_length=200)]
 
 
 class Offer(Strict):
@@ -28,5 +30,5 @@ class Offer(Strict):
     interruption: Share = 0.0
     carbon_g_per_kwh: Amount | None = None
     watts: Amount | None = None
-    place: Annotated[str, Field(max_length=200)] = ""
-    """Where it stands, as prices of transfer and tables of carbon name it: `aws/us-east-1`."""
+    place: Place = ""
+    """Where it stands, as prices of transfer and tables of carbon name it: `aws/us-east-1`. Empty: here."""

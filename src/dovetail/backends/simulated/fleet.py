@@ -42,6 +42,7 @@ def _group(group: NodeGroup, backend: str) -> Iterator[Node]:
             taints=group.taints,
             kinds=list(WorkloadKind),
             gpus=group.gpus,
+            offer=group.offer,
         )
 
 

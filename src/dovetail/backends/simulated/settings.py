@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from dovetail.backends.pricing import Priced
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.node import counting_gpus
+from dovetail.model.offer import Offer
 from dovetail.model.resources import DEFAULT_NODE_SLOTS, Capacity
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.text.strict import AtField, NodeName, Strict
@@ -40,6 +41,9 @@ class NodeGroup(Strict):
     """Taints of each node."""
     gpus: list[Gpus] = Field(default=[], max_length=MAX_DEVICES)
     """GPUs of each node, one by one (`docs/gpus.md`)."""
+    offer: Offer | None = None
+    """What each node costs (`docs/market.md`). With `running: false`, `count` is how many could be launched at any time:
+    a node is launched when work is bound to it, another one is offered in its place, and it is given back when idle."""
 
     @model_validator(mode="after")
     def _check_gpus(self) -> Self:

@@ -178,7 +178,7 @@ class Admission:
 
     def terms_of(self, spec: Workload) -> Terms:
         """For `Submitted`, ahead of it. Raises what routing raises."""
-        return terms_of(self._state.router, spec)
+        return self._state.own_terms(spec)
 
     def admit(self, specs: Sequence[Workload], first_id: int, ended_before: Ended, now: float) -> Admitted:
         """All workloads or none. Raises AdmissionConflict, or Invalid for a dependency that cannot be met and for a

@@ -28,7 +28,7 @@ INCOMPLETE = "group_incomplete"
 def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]:
     """Raises what routing raises for an unknown scheduler, profile or queue."""
     spec = event.spec
-    terms = event.terms or terms_of(state.router, spec)
+    terms = event.terms or state.own_terms(spec)
     work = Work(
         id=event.workload,
         namespace=spec.namespace,

@@ -1,0 +1,58 @@
+"""What a workload prefers where several places could run it: a word, or weights; and where its inputs are."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from dovetail.model.offer import Place
+from dovetail.model.text.quantity import Bytes
+from dovetail.model.text.strict import Strict
+
+PreferenceWeight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+
+
+class Preference(StrEnum):
+    CHEAPEST = "cheapest"
+    FASTEST = "fastest"
+    GREENEST = "greenest"
+    LOCAL_FIRST = "local-first"
+
+
+class PreferenceWeights(Strict):
+    """How much each matters, relative to the others. `price`: what it costs, with transfers and repeated work. `start`:
+    how soon it runs. `carbon`: what is emitted for it. `egress`: the price of transferring its inputs alone. `risk`:
+    work lost because a node is taken away. `local`: nodes of one's own."""
+
+    price: PreferenceWeight = 0.0
+    start: PreferenceWeight = 0.0
+    carbon: PreferenceWeight = 0.0
+    egress: PreferenceWeight = 0.0
+    risk: PreferenceWeight = 0.0
+    local: PreferenceWeight = 0.0
+
+    @model_validator(mode="after")
+    def _check_weighs(self) -> Self:
+        if not any(self.values()):
+            raise ValueError(f"weighs nothing; give one of {', '.join(type(self).model_fields)} a weight above 0")
+        return self
+
+    def values(self) -> tuple[float, ...]:
+        """In the order of the fields."""
+        return self.price, self.start, self.carbon, self.egress, self.risk, self.local
+
+
+#: What the words stand for. Where a word leaves places equal, the price decides.
+PRESETS: dict[Preference, PreferenceWeights] = {
+    Preference.CHEAPEST: PreferenceWeights(price=1),
+    Preference.FASTEST: PreferenceWeights(start=100, price=1),
+    Preference.GREENEST: PreferenceWeights(carbon=100, price=1),
+    Preference.LOCAL_FIRST: PreferenceWeights(local=10, price=1),
+}
+
+
+class DataInput(Strict):
+    """Data that each task reads: where it is, as nodes name their place (`aws/us-east-1`; empty: here), and how much."""
+
+    place: Place = ""
+    size: Annotated[Bytes, Field(gt=0)]
