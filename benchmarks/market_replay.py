@@ -1,4 +1,4 @@
-"""Jobs with deadlines over an on-premise cluster and three clouds: instances from Philly's trace, and what a policy pays.
+"""Jobs with deadlines over an on-premise cluster and three clouds: instances from Philly's trace, and what they cost.
 
 The production engine plays the jobs on a virtual clock (`dovetail.simulate`). Machines of the clouds are those of the
 shipped table of list prices, on demand and spot; the simulated world launches them when work is bound to them, gives
@@ -28,12 +28,9 @@ CORES_A_GPU, MEMORY_GIB_A_GPU = 3, 12
 GPUS_A_NODE = 8
 SPARES = 6
 """Machines of each type that are offered at any time: as many can be launched in one moment."""
-SHORTEST_S, LONGEST_S = 300.0, 2 * DAY_S
-#: GPU models that will do, and how many of the jobs say so.
-MODELS: tuple[tuple[tuple[str, ...], float], ...] = (((), 0.6), (("V100", "A100", "H100"), 0.25), (("A100", "H100"), 0.15))
-#: How long a job may take: so many times its run time, and the time to start a machine. A third of the jobs each.
-STRETCHES = (1.2, 2.0, 5.0)
-LEAST_SLACK_S = 900.0
+SHORTEST_S, LONGEST_S = 300.0, DAY_S
+#: How much later than its run time a job may end: soon, this afternoon, tomorrow morning. A third of the jobs each.
+SLACKS_S = (0.5 * HOUR_S, 4 * HOUR_S, 16 * HOUR_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,6 @@ class MarketJob:
     submit_s: float
     run_s: float
     gpus: int
-    models: tuple[str, ...]
     within_s: float
 
 
@@ -64,26 +60,26 @@ class Paid:
     ended: dict[str, float] = field(default_factory=dict)
 
 
-def draw(trace: Sequence[PhillyJob], count: int, load: float, seed: int, grid_s: float | None = None) -> MarketInstance:
-    """So many consecutive jobs of one node each, from somewhere in the trace, with models and deadlines by chance, on
-    a cluster that they ask `load` times too much of while they come. `grid_s`: all times are multiples of it."""
+def draw(
+    trace: Sequence[PhillyJob], count: int, load: float, nodes: int, seed: int, grid_s: float = 1.0
+) -> MarketInstance:
+    """So many consecutive jobs of one node each, from somewhere in the trace, with deadlines by chance. They come as
+    much faster or slower than they came as it takes for them to ask for `load` times the on-premise GPUs. All times
+    are multiples of `grid_s`."""
     chance = Random(seed)
     usable = [job for job in trace if job.gpus <= GPUS_A_NODE and job.run_s >= SHORTEST_S]
     first = chance.randrange(len(usable) - count)
+    taken = usable[first : first + count]
+    asked = sum(min(job.run_s, LONGEST_S) * job.gpus for job in taken)
+    span_s = asked / (GPUS_A_NODE * nodes * load)
+    pace = span_s / max(taken[-1].submit_s - taken[0].submit_s, 1.0)
     jobs = []
-    begin = usable[first].submit_s
-    for number, job in enumerate(usable[first : first + count]):
-        run_s, submit_s = min(job.run_s, LONGEST_S), job.submit_s - begin
-        if grid_s is not None:
-            run_s, submit_s = max(1, round(run_s / grid_s)) * grid_s, round(submit_s / grid_s) * grid_s
-        models = chance.choices([one for one, _ in MODELS], [share for _, share in MODELS])[0]
-        within_s = run_s * chance.choice(STRETCHES) + LEAST_SLACK_S
-        if grid_s is not None:
-            within_s = max(2, round(within_s / grid_s)) * grid_s
-        jobs.append(MarketJob(f"job-{number}", submit_s, run_s, job.gpus, models, within_s))
-    asked = sum(job.gpus * job.run_s for job in jobs)
-    span_s = max(jobs[-1].submit_s, HOUR_S) + sum(job.run_s for job in jobs) / len(jobs)
-    return MarketInstance(jobs, max(1, round(asked / span_s / GPUS_A_NODE / load)))
+    for number, job in enumerate(taken):
+        run_s = max(1, round(min(job.run_s, LONGEST_S) / grid_s)) * grid_s
+        submit_s = round((job.submit_s - taken[0].submit_s) * pace / grid_s) * grid_s
+        within_s = max(2, round((run_s * 1.1 + chance.choice(SLACKS_S)) / grid_s)) * grid_s
+        jobs.append(MarketJob(f"job-{number}", submit_s, run_s, job.gpus, within_s))
+    return MarketInstance(jobs, nodes)
 
 
 def own_nodes(count: int) -> list[Node]:
@@ -111,8 +107,6 @@ def _named(one: ListedMachine) -> str:
 
 def workload(job: MarketJob, waits: bool) -> Workload:
     resources = {"cpu": CORES_A_GPU * job.gpus, "memory": f"{MEMORY_GIB_A_GPU * job.gpus}GiB", "gpu": job.gpus}
-    if job.models:
-        resources["gpu_model"] = list(job.models)
     deadline = {"run_for": f"{job.run_s:.0f}s"} | ({"finish_within": f"{job.within_s:.0f}s"} if waits else {})
     return Workload.model_validate(
         {

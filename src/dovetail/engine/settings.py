@@ -9,12 +9,19 @@ from pydantic import Field, model_validator
 from dovetail.model.recovery import RecoverySettings
 from dovetail.model.text.quantity import Duration
 from dovetail.model.text.strict import AtField, Name, Strict, closest
-from dovetail.model.workloads.preference import Preference, PreferenceWeights
+from dovetail.model.workloads.preference import PlacePreference, PreferenceWeights
 from dovetail.model.workloads.selection import Labels
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.gangs.domain_features import FEATURES
 from dovetail.placement.gangs.strategies import STRATEGIES, StrategyBook
-from dovetail.placement.pipeline.profiles import BUILT_IN, DEFAULT_PROFILE, WITH_MARKET, ProfileSettings, UnknownProfile, with_market
+from dovetail.placement.pipeline.profiles import (
+    BUILT_IN,
+    DEFAULT_PROFILE,
+    WITH_MARKET,
+    ProfileSettings,
+    UnknownProfile,
+    with_market,
+)
 from dovetail.placement.registry import outside_strategies
 from dovetail.queueing.orderings import Ordering, build_ordering
 from dovetail.queueing.settings import (
@@ -53,9 +60,9 @@ class SchedulerSettings(Strict):
 class MarketSettings(Strict):
     """How places that could run a workload are compared (`docs/market.md`)."""
 
-    prefer: Preference | PreferenceWeights | None = None
-    """What matters to workloads that do not say: `cheapest`, `fastest`, `greenest`, `local-first`, or weights. Left out:
-    places are not compared."""
+    prefer: PlacePreference | PreferenceWeights | None = None
+    """What matters to workloads that do not say: `cheapest`, `fastest`, `greenest`, `local-first`, or weights. Left
+    out: places are not compared."""
     margin: Duration = 60.0
     """The time that work which waits for cheaper nodes leaves before its deadline, for what goes wrong."""
 

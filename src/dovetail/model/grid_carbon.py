@@ -1,7 +1,7 @@
 """Grams of CO2 equivalent for a kWh where machines stand: a static table of yearly means by place.
 
-From the figures that Google Cloud publishes for its regions (2023) and, for regions of AWS and Azure, the yearly mean of
-the country or grid that they stand in (Ember, 2023). Rounded; a backend that knows better says so in its offers
+From the figures that Google Cloud publishes for its regions (2023) and, for regions of AWS and Azure, the yearly mean
+of the country or grid that they stand in (Ember, 2023). Rounded; a backend that knows better says so in its offers
 (`Offer.carbon_g_per_kwh`). `WORLD_MEAN` stands for places that the table does not have.
 """
 

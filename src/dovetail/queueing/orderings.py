@@ -132,8 +132,8 @@ class F1(KeyOrdering):
 
 class BySavings(KeyOrdering):
     """By priority class; in a class, work that saves most on nodes of one's own goes first, by what the cheapest other
-    node would cost it for an hour and the part of a node that it takes. Of equal work, the one that cannot wait as long.
-    For clusters that burst (`docs/market.md`): work that costs nothing elsewhere, or can go nowhere else, goes last."""
+    node would cost it for an hour and the part of a node that it takes. Of equal work, the one that cannot wait as
+    long. For clusters that burst (`docs/market.md`): work that can go nowhere else goes last."""
 
     name = "savings"
 
@@ -142,7 +142,8 @@ class BySavings(KeyOrdering):
 
 
 ORDERINGS: dict[str, type[Any]] = {
-    ordering.name: ordering for ordering in (Fifo, ByPriority, Fair, Shortest, SmallestArea, F1, BySavings, BatchOrdering)
+    ordering.name: ordering
+    for ordering in (Fifo, ByPriority, Fair, Shortest, SmallestArea, F1, BySavings, BatchOrdering)
 }
 
 

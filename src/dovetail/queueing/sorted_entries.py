@@ -19,8 +19,8 @@ _last = itemgetter(-1)
 class QueueEntry(NamedTuple):
     """`rank` 0 is the highest priority. `run_s` is the declared run time, `expected_s` the one predicted from the
     owner's history. `share` is the dominant share of the cluster that the whole workload requests, `width` its
-    processors. `saves`: what an hour on nodes of one's own saves it, for the part of a node that it takes. `latest_start`:
-    when it goes to a dearer node."""
+    processors. `saves`: what an hour on nodes of one's own saves it, for the part of a node that it takes.
+    `latest_start`: when it goes to a dearer node."""
 
     id: int
     queue: int

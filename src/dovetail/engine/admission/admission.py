@@ -24,7 +24,6 @@ from dovetail.engine.lifecycle.dependencies import (
 from dovetail.engine.policies.validation import problems_of
 from dovetail.engine.settings import UnknownStrategy, Unroutable
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.terms import terms_of
 from dovetail.model.reason import Outcome
 from dovetail.model.record import WorkloadRecord
 from dovetail.model.requests.terms import Terms

@@ -14,7 +14,6 @@ from dovetail.engine.lifecycle.task_lifecycle import (
 )
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
-from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Ending, Group, Work
 from dovetail.model.command import Command

@@ -11,7 +11,7 @@ from dovetail.model.record import Decision
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.model.text.moment import show_time
-from dovetail.placement.contract import Request
+from dovetail.placement.contract import Request, TooDear
 from dovetail.placement.market.waiting import Patience, too_dear
 
 
@@ -35,14 +35,30 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
 
 def waiting_for_cheaper(state: EngineState, work: Work, request: Request, now: float) -> Request:
     """The request as it is now for work with a deadline: dear nodes are refused while it can wait for cheaper ones."""
-    within_s, asked = work.terms.finish_within_s, work.shape.market
-    if within_s is None or asked is None or not asked.minds_price or not state.cluster.offers.any_price:
+    within_s = work.terms.finish_within_s
+    deadline = None if within_s is None else work.submitted_at + within_s
+    return refuse_dear(state, request, deadline, max(1, work.gang_short), now)
+
+
+def refuse_dear(state: EngineState, request: Request, deadline: float | None, together: int, now: float) -> Request:
+    """The same for any request."""
+    asked = request.shape.market
+    if deadline is None or asked is None or not asked.minds_price or not state.cluster.offers.any_price:
         return request
-    patience = Patience(work.submitted_at + within_s, state.settings.market.margin, max(1, work.gang_short))
     view = View(state.cluster)
-    filtered = state.pipelines[work.shape.profile].evaluator.run_filters(request, view)
+    filtered = state.pipelines[request.shape.profile].evaluator.run_filters(request, view)
+    patience = Patience(deadline, state.settings.market.margin, together)
     found = too_dear(request, view, filtered.feasible_ignoring_capacity, filtered.alive, patience, now)
     return request if found is None else replace(request, too_dear=found)
+
+
+def wait_in_words(state: EngineState, found: TooDear) -> str:
+    """Until when it waits for cheaper nodes, and where it goes then; empty if it does not wait."""
+    if found.fallback is None:
+        return ""
+    offer = state.cluster.offers.by_row[found.fallback]
+    then = f"then {state.cluster.names[found.fallback]} at {offer.price_per_hour:.4g} {offer.currency}/h"
+    return f"waits for cheaper nodes until {show_time(found.until)}; {then}"
 
 
 def waits_on(state: EngineState, work: Work, now: float) -> bool:
@@ -58,8 +74,8 @@ def waits_on(state: EngineState, work: Work, now: float) -> bool:
 
 
 def _waits_in_words(state: EngineState, work: Work, refusal: Explanation, now: float) -> Explanation:
-    """The refusal of work that waits for cheaper nodes says so, until when, and where it goes then: a timer has it tried
-    again at that time."""
+    """The refusal of work that waits for cheaper nodes says so, until when, and where it goes then: a timer has it
+    tried again at that time."""
     found, work.waits = request_of(state, work, now).too_dear, None
     if found is None:
         return refusal
@@ -68,10 +84,7 @@ def _waits_in_words(state: EngineState, work: Work, refusal: Explanation, now: f
     if found.fallback is None:
         return refusal
     work.waits = CheaperWait(found.until, state.cluster.offers.kinds_offered)
-    offer = state.cluster.offers.by_row[found.fallback]
-    then = f"then {state.cluster.names[found.fallback]} at {offer.price_per_hour:.4g} {offer.currency}/h"
-    words = f"waits for cheaper nodes until {show_time(found.until)}; {then}"
-    return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=words)
+    return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=wait_in_words(state, found))
 
 
 def record_refusal(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:

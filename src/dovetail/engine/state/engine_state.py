@@ -188,7 +188,8 @@ class EngineState:
             view = View(self.cluster)
             eligible = pipeline.evaluator.run_filters(request, view).feasible_ignoring_capacity
             deadline = work.submitted_at + (work.terms.finish_within_s or 0.0)
-            work.elsewhere = savings(request, view, eligible, Patience(deadline, self.settings.market.margin))
+            patience = Patience(deadline, self.settings.market.margin)
+            work.elsewhere = savings(request, view, eligible, patience, work.submitted_at)
         return work.elsewhere
 
     def owner(self, work: Work) -> str:

@@ -12,7 +12,7 @@ from dovetail.model.text.strict import Strict
 PreferenceWeight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 
 
-class Preference(StrEnum):
+class PlacePreference(StrEnum):
     CHEAPEST = "cheapest"
     FASTEST = "fastest"
     GREENEST = "greenest"
@@ -43,16 +43,16 @@ class PreferenceWeights(Strict):
 
 
 #: What the words stand for. Where a word leaves places equal, the price decides.
-PRESETS: dict[Preference, PreferenceWeights] = {
-    Preference.CHEAPEST: PreferenceWeights(price=1),
-    Preference.FASTEST: PreferenceWeights(start=100, price=1),
-    Preference.GREENEST: PreferenceWeights(carbon=100, price=1),
-    Preference.LOCAL_FIRST: PreferenceWeights(local=10, price=1),
+PRESETS: dict[PlacePreference, PreferenceWeights] = {
+    PlacePreference.CHEAPEST: PreferenceWeights(price=1),
+    PlacePreference.FASTEST: PreferenceWeights(start=100, price=1),
+    PlacePreference.GREENEST: PreferenceWeights(carbon=100, price=1),
+    PlacePreference.LOCAL_FIRST: PreferenceWeights(local=10, price=1),
 }
 
 
 class DataInput(Strict):
-    """Data that each task reads: where it is, as nodes name their place (`aws/us-east-1`; empty: here), and how much."""
+    """Data that each task reads, where it is (`aws/us-east-1`; empty: here), and how much of it."""
 
     place: Place = ""
     size: Annotated[Bytes, Field(gt=0)]

@@ -21,7 +21,7 @@ from dovetail.model.workloads.limits import (
     MAX_LIST,
     MAX_RUN_BYTES,
 )
-from dovetail.model.workloads.preference import DataInput, Preference, PreferenceWeights
+from dovetail.model.workloads.preference import DataInput, PlacePreference, PreferenceWeights
 from dovetail.model.workloads.roles import MAX_ROLES, Role
 from dovetail.model.workloads.selection import AS_TEXT, Labels, NodeAffinity, Toleration, as_text
 
@@ -241,7 +241,7 @@ class TaskTemplate(Strict):
     conflicts: Annotated[list[ConflictField], Field(max_length=20)] = shared([])
     traffic: Annotated[list[Traffic], Field(max_length=100)] = shared([])
     backends: BackendChoice = shared(BackendChoice())
-    prefer: Preference | PreferenceWeights | None = None
+    prefer: PlacePreference | PreferenceWeights | None = None
     inputs: Annotated[list[DataInput], Field(max_length=100)] = shared([])
     scheduler: Name | None = None
     profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))

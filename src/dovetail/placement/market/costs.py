@@ -19,7 +19,7 @@ from dovetail.placement.contract import Request
 from dovetail.placement.market.transfer_prices import transfer_price, transfer_s
 
 HOUR_S = 3600.0
-DEFAULT_ASK = MarketAsk(*[1.0] * 6)
+DEFAULT_ASK = MarketAsk(price=1.0, start=1.0, carbon=1.0, egress=1.0, risk=1.0, local=1.0)
 """For workloads that say nothing, where a profile weighs these scores by itself."""
 MOST_INTERRUPTIONS = 20.0
 """Beyond this a task never ends; all such nodes are equally bad."""

@@ -69,14 +69,17 @@ def too_dear(
     return TooDear(refused | late, late, cost, fallback, until)
 
 
-def savings(request: Request, view: View, eligible: B1, patience: Patience) -> tuple[float, float]:
+def savings(request: Request, view: View, eligible: B1, patience: Patience, now: float) -> tuple[float, float]:
     """What an hour on the cheapest nodes saves, for the part of a node that the task takes, compared with the cheapest
-    node that would be launched for it; and its latest start there. Nothing, where there are none of either."""
+    node that would be launched for it and still be in time; and its latest start there. Nothing, where there are none
+    of either."""
     could = eligible & _large_enough(request, view, patience.together)
     own, offered = np.flatnonzero(could & view.runs_already), np.flatnonzero(could & ~view.runs_already)
     if not len(own) or not len(offered):
         return 0.0, inf
     cost, latest = expected_cost(request, view), latest_starts(request, view, patience)
+    in_time = offered[latest[offered] - patience.margin_s >= now]
+    offered = in_time if len(in_time) else offered
     fallback = offered[cost[offered].argmin()]
     cheapest = own[cost[own].argmin()]
     share = float(charged_share(request, view)[cheapest])

@@ -49,9 +49,7 @@ class ListedMachine:
         return Node(
             name=name,
             backend=self.provider,
-            capacity=Capacity(
-                cpu=self.vcpu, memory=round(self.memory_gib * 2**30), disk=GPU_DISK_BYTES, gpu=self.gpu
-            ),
+            capacity=Capacity(cpu=self.vcpu, memory=round(self.memory_gib * 2**30), disk=GPU_DISK_BYTES, gpu=self.gpu),
             gpus=[Gpus(count=self.gpu, model=self.gpu_model)] if self.gpu else [],
             labels={"instance-type": self.type.replace("+", "-"), "zone": self.zone, "region": self.region},
             offer=offer,
