@@ -85,19 +85,30 @@ class _MarketTable:
     def candidates(self, node: str | None) -> list[MarketCandidate]:
         """`node`: where the task goes now; None: it waits."""
         chosen = self._state.cluster.rows.get(node or "", -1)
-        waits = node is None and self._dear is not None and self._dear.fallback is not None
-        if waits and self._dear is not None and self._dear.fallback is not None:
-            chosen = self._dear.fallback
-        found = [self._candidate(rows, chosen) for rows in self._groups()]
+        fallback = None if node is not None or self._dear is None else self._dear.fallback
+        found = [self._candidate(rows, chosen if fallback is None else fallback) for rows in self._groups()]
         best = next((one for one in found if one.chosen), None)
-        if waits and best is not None and self._dear is not None:
-            until = self._dear.until
-            words = f"from {show_time(until)}, if nothing cheaper comes free before"
-            found[found.index(best)] = best = replace(
-                best, start=until, finish=until + float(self._wait_s[chosen]) + self._run_s, why_not=words
-            )
-        found = [one if one.chosen else replace(one, why_not=self._why_not(one, best)) for one in found]
+        if fallback is not None and best is not None:
+            found, best = self._after_waiting(found, best)
+        found = [one if one.chosen or one.why_not else replace(one, why_not=self._why_not(one, best)) for one in found]
         return sorted(found, key=lambda one: (not one.chosen, one.cost, one.kind, one.node))
+
+    def _after_waiting(
+        self, found: list[MarketCandidate], last: MarketCandidate
+    ) -> tuple[list[MarketCandidate], MarketCandidate]:
+        """Work that waits goes to the cheapest place that is expected to come free in time; `last`: where it goes if
+        none does."""
+        assert self._dear is not None
+        until = self._dear.until
+        begins = until + float(self._wait_s[self._state.cluster.rows[last.node]])
+        words = f"from {show_time(until)}, if nothing cheaper comes free before"
+        at_last = replace(last, start=begins, finish=begins + self._run_s, why_not=words)
+        free = [one for one in found if one.cost < last.cost and one.start is not None and one.start <= until]
+        if not free:
+            return [at_last if one is last else one for one in found], at_last
+        first = min(free, key=lambda one: (one.cost, one.start or 0.0))
+        best, at_last = replace(first, chosen=True), replace(at_last, chosen=False)
+        return [at_last if one is last else best if one is first else one for one in found], best
 
     def _groups(self) -> list[Rows]:
         """Rows of equal nodes."""
