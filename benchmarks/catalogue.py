@@ -35,6 +35,7 @@ MODULES = (
     "benchmarks.discovery",
     "benchmarks.philly_lingjun",
     "benchmarks.kueue_tas",
+    "benchmarks.market",
     "benchmarks.kubernetes_client",
     "benchmarks.kubernetes_selectors",
     "benchmarks.kubernetes",

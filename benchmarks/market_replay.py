@@ -27,6 +27,7 @@ HOUR_S, DAY_S = 3600.0, 86400.0
 CORES_A_GPU, MEMORY_GIB_A_GPU = 3, 12
 GPUS_A_NODE = 8
 SPARES = 6
+FEW_OF = 3000
 """Machines of each type that are offered at any time: as many can be launched in one moment."""
 SHORTEST_S, LONGEST_S = 300.0, DAY_S
 #: How much later than its run time a job may end: soon, this afternoon, tomorrow morning. A third of the jobs each.
@@ -73,6 +74,11 @@ def draw(
     asked = sum(min(job.run_s, LONGEST_S) * job.gpus for job in taken)
     span_s = asked / (GPUS_A_NODE * nodes * load)
     pace = span_s / max(taken[-1].submit_s - taken[0].submit_s, 1.0)
+    return _instance(taken, pace, nodes, chance, grid_s)
+
+
+def _instance(taken: Sequence[PhillyJob], pace: float, nodes: int, chance: Random, grid_s: float) -> MarketInstance:
+    """`pace`: between two jobs passes so many times the time that passed."""
     jobs = []
     for number, job in enumerate(taken):
         run_s = max(1, round(min(job.run_s, LONGEST_S) / grid_s)) * grid_s
@@ -80,6 +86,23 @@ def draw(
         within_s = max(2, round((run_s * 1.1 + chance.choice(SLACKS_S)) / grid_s)) * grid_s
         jobs.append(MarketJob(f"job-{number}", submit_s, run_s, job.gpus, within_s))
     return MarketInstance(jobs, nodes)
+
+
+def draw_few(trace: Sequence[PhillyJob], load: float, nodes: int, seed: int, grid_s: float) -> MarketInstance:
+    """Some jobs of a few days, as they came: as many as it takes to ask for `load` times the on-premise GPUs, as fewer
+    users would send them."""
+    chance = Random(seed)
+    usable = [job for job in trace if job.gpus <= GPUS_A_NODE and job.run_s >= SHORTEST_S]
+    first = chance.randrange(len(usable) - FEW_OF)
+    window = usable[first : first + FEW_OF]
+    wanted = load * nodes * GPUS_A_NODE * max(window[-1].submit_s - window[0].submit_s, DAY_S)
+    taken: list[PhillyJob] = []
+    for job in chance.sample(window, len(window)):
+        if wanted <= 0:
+            break
+        taken.append(job)
+        wanted -= min(job.run_s, LONGEST_S) * job.gpus
+    return _instance(sorted(taken), 1.0, nodes, chance, grid_s)
 
 
 def own_nodes(count: int) -> list[Node]:
