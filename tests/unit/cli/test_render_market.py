@@ -41,7 +41,7 @@ def plan(places: list[PlannedPlace]) -> PlanAnswer:
         "planned_at": NOW,
         "core": [],
         "core_exact": True,
-        "waits_for": [],
+        "waits_for": "",
         "suggestions": [],
         "answer": "train: 1 task fits",
     }
