@@ -9,7 +9,7 @@ job: the optimum is at most what an actual schedule of this kind can cost. Solve
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import LinearConstraint, milp
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_matrix
 
 from benchmarks.harness import NotRun
@@ -68,13 +68,13 @@ def optimum(instance: MarketInstance, grid_s: float, spot: bool) -> Optimum:
             columns.extend([starts] * length)
             entries.extend([float(job.gpus)] * length)
             starts += 1
-    matrix = coo_matrix((entries, (rows, columns)), shape=(slots + len(jobs), starts))
+    matrix = coo_matrix((np.array(entries), (np.array(rows), np.array(columns))), shape=(slots + len(jobs), starts))
     most = np.concatenate([np.full(slots, float(instance.nodes * GPUS_A_NODE)), np.ones(len(jobs))])
     found = milp(
         np.array(values),
         constraints=LinearConstraint(matrix.tocsr(), -np.inf, most),
-        integrality=np.ones(starts),
-        bounds=(0, 1),
+        integrality=np.ones(starts, dtype=np.int64),
+        bounds=Bounds(0, 1),
         options={"time_limit": SOLVER_S, "mip_rel_gap": GAP},
     )
     bound = found.mip_dual_bound if found.mip_dual_bound is not None else found.fun

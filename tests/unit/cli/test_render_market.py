@@ -28,7 +28,7 @@ def place(number: int, **fields: object) -> PlannedPlace:
 
 
 def plan(places: list[PlannedPlace]) -> PlanAnswer:
-    return {  # type: ignore[typeddict-item]
+    return {
         "name": "train",
         "namespace": "default",
         "tasks": [],

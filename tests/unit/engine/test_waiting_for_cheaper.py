@@ -17,7 +17,7 @@ from dovetail.model.workloads.workload import Workload
 HOUR = 3600.0
 CLOUD = {"price_per_hour": 0.19, "running": False, "start_up": "2m", "place": "aws/us-east-1"}
 SPOT = {**CLOUD, "price_per_hour": 0.07, "spot": True, "interruption": 0.05}
-BURSTS = {"prefer": "cheapest", "deadline": {"run_for": "1h", "finish_within": "6h"}}
+BURSTS: dict[str, Any] = {"prefer": "cheapest", "deadline": {"run_for": "1h", "finish_within": "6h"}}
 
 
 class Scene:
@@ -94,7 +94,7 @@ def test_without_a_deadline_nothing_waits() -> None:
 @pytest.mark.parametrize("prefer", ["fastest", "greenest", {"price": 1, "start": 2}])
 def test_work_that_minds_something_else_more_does_not_wait_for_low_prices(prefer: Any) -> None:
     scene = Scene(own=None, cloud=CLOUD)
-    fields = {**BURSTS, "prefer": prefer}
+    fields: dict[str, Any] = {**BURSTS, "prefer": prefer}
     scene.submit(**fields)
     second = scene.submit(**fields)
     assert second in scene.tick()
@@ -116,7 +116,7 @@ def test_work_that_saves_its_state_may_use_spot_machines_for_longer() -> None:
 
 def test_work_that_is_late_everywhere_does_not_wait_any_longer() -> None:
     scene = Scene(own=None, cloud=CLOUD)
-    hopeless = {"prefer": "cheapest", "deadline": {"run_for": "2h", "finish_within": "1h"}}
+    hopeless: dict[str, Any] = {"prefer": "cheapest", "deadline": {"run_for": "2h", "finish_within": "1h"}}
     first, second = scene.submit(**hopeless), scene.submit(**hopeless)
     assert scene.tick() == {first: "own", second: "cloud"}
 
