@@ -23,12 +23,20 @@ class Offer(Strict):
     `carbon_g_per_kwh` and `watts`: of the node at full load, if they are known."""
 
     price_per_hour: Amount = 0.0
+    """The price of the whole node for an hour."""
     currency: Currency = "USD"
+    """The currency of the price, as three letters."""
     running: bool = True
+    """It runs now; else it is launched when work is bound to it."""
     start_up: Duration = 0.0
+    """How long a launch takes."""
     spot: bool = False
+    """Its owner may take it back at any time."""
     interruption: Share = 0.0
+    """The chance that this happens within an hour, 0 to 1."""
     carbon_g_per_kwh: Amount | None = None
+    """Grams of CO2 for a kWh where it stands; left out: from a table by place."""
     watts: Amount | None = None
+    """What it draws at full load; left out: estimated from cores and GPUs."""
     place: Place = ""
     """Where it stands, as prices of transfer and tables of carbon name it: `aws/us-east-1`. Empty: here."""

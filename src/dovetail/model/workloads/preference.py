@@ -20,16 +20,20 @@ class PlacePreference(StrEnum):
 
 
 class PreferenceWeights(Strict):
-    """How much each matters, relative to the others. `price`: what it costs, with transfers and repeated work. `start`:
-    how soon it runs. `carbon`: what is emitted for it. `egress`: the price of transferring its inputs alone. `risk`:
-    work lost because a node is taken away. `local`: nodes of one's own."""
+    """How much each matters, relative to the others."""
 
     price: PreferenceWeight = 0.0
+    """What it costs, with transfers and repeated work."""
     start: PreferenceWeight = 0.0
+    """How soon it runs."""
     carbon: PreferenceWeight = 0.0
+    """What is emitted for it."""
     egress: PreferenceWeight = 0.0
+    """The price of transferring its inputs alone."""
     risk: PreferenceWeight = 0.0
+    """Work that is lost because a node is taken away."""
     local: PreferenceWeight = 0.0
+    """Nodes of one's own."""
 
     @model_validator(mode="after")
     def _check_weighs(self) -> Self:
