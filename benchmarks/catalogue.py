@@ -37,6 +37,7 @@ MODULES = (
     "benchmarks.cloud",
     "benchmarks.philly_lingjun",
     "benchmarks.kueue_tas",
+    "benchmarks.market",
     "benchmarks.kubernetes_client",
     "benchmarks.kubernetes_selectors",
     "benchmarks.kubernetes",

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from tests.reference_devices import ReferenceGpus
 from tests.reference_gangs import Place, fits
+from tests.reference_market import MarketOracle
 from tests.reference_workload_affinity import APART, AffinityOracle, expression_holds, spreads_of
 
 from dovetail.model.node import Node
@@ -569,6 +570,24 @@ class ReferenceScheduler:
     def _share_left(self, ask: Ask, node: ReferenceNode, resource: str) -> float:
         capacity = node.capacity.get(resource, 0)
         return (self.unallocated(node, resource) - ask.needs.get(resource, 0)) * (1.0 / capacity) if capacity else 0.0
+
+    def _price(self, ask: Ask, node: ReferenceNode) -> float:
+        return MarketOracle(ask.workload, node.definition).points("price")
+
+    def _start(self, ask: Ask, node: ReferenceNode) -> float:
+        return MarketOracle(ask.workload, node.definition).points("start")
+
+    def _carbon(self, ask: Ask, node: ReferenceNode) -> float:
+        return MarketOracle(ask.workload, node.definition).points("carbon")
+
+    def _egress(self, ask: Ask, node: ReferenceNode) -> float:
+        return MarketOracle(ask.workload, node.definition).points("egress")
+
+    def _risk(self, ask: Ask, node: ReferenceNode) -> float:
+        return MarketOracle(ask.workload, node.definition).points("risk")
+
+    def _local(self, ask: Ask, node: ReferenceNode) -> float:
+        return MarketOracle(ask.workload, node.definition).points("local")
 
     def _gpu_packing(self, ask: Ask, node: ReferenceNode) -> float:
         return node.share("gpu", ask.needs.get("gpu", 0)) if node.capacity.get("gpu") else 1.0

@@ -22,23 +22,23 @@ from dovetail.cluster.devices import DeviceTable, Slots
 from dovetail.cluster.labels import LabelTable, TaintTable
 from dovetail.cluster.network.link_paths import F4
 from dovetail.cluster.network.topology import NetworkTopology
+from dovetail.cluster.offers import OfferTable
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable, UsageTrend
 from dovetail.model.inventory import MachineInventory
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
-from dovetail.model.offer import Offer
 from dovetail.model.record import NodeRecord, Outcomes
 from dovetail.model.requests.asks import GpuAsk, gpus_in
 from dovetail.model.requests.task_identity import TaskIdentity
-from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, capacity_of
+from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, Capacity, capacity_of
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import WorkloadKind
 
 #: Column groups. A plugin names the groups it reads; a cached result is recomputed for rows changed in those.
 RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labels", "taints", "status"
-DEVICES = "devices"
-GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES)
+DEVICES, OFFERS = "devices", "offers"
+GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES, OFFERS)
 
 PACE_KEPT = 0.9
 """The weight that earlier values keep: about the last ten tasks of a node tell how fast it is."""
@@ -55,6 +55,7 @@ class Cluster:
         self.resources = ResourceTable(overcommit)
         self.devices = DeviceTable()
         self.usage_trend = UsageTrend()
+        self.offers = OfferTable()
         self.labels = LabelTable()
         self.taints = TaintTable()
         self.topology = NetworkTopology()
@@ -77,7 +78,6 @@ class Cluster:
         self.backend_available: list[bool] = []
         self.addresses: dict[str, str] = {}  # where services on a node are reached, if that is known
         self.inventories: dict[str, MachineInventory] = {}  # what agents found in their machines
-        self.offers: dict[str, Offer] = {}  # what using a node costs
         self.offline_reasons: dict[str, str] = {}
         self.cordon_reasons: dict[str, str] = {}
         self.quarantines: dict[str, str] = {}  # why nothing new goes there for a while
@@ -112,6 +112,7 @@ class Cluster:
             row = self._new_row(node.name, at)
         self.resources.set_capacity(row, node.capacity.amounts())
         self.devices.set_row(row, node.gpus, node.capacity.gpu)
+        self.offers.set_row(row, node.offer, node.capacity)
         self.labels.set_row(row, self.topology.applied_labels(node.name, node.labels))
         self.taints.set_row(row, list(node.taints))
         self.kinds[row] = sum(_KIND_BITS[kind] for kind in set(node.kinds))
@@ -123,10 +124,6 @@ class Cluster:
             self.inventories.pop(node.name, None)
         else:
             self.inventories[node.name] = node.inventory
-        if node.offer is None:
-            self.offers.pop(node.name, None)
-        else:
-            self.offers[node.name] = node.offer
         self.present[row] = True
         self._runs.clear()
         self.generation += 1
@@ -141,6 +138,7 @@ class Cluster:
         self.names[row] = ""
         self.resources.clear(row)
         self.devices.set_row(row, (), 0)
+        self.offers.set_row(row, None, Capacity())
         self.usage_trend.clear(row)
         self.topology.forget(name)
         self.labels.set_row(row, {})
@@ -154,7 +152,6 @@ class Cluster:
         for notes in (self.addresses, self.offline_reasons, self.cordon_reasons, self.quarantines):
             notes.pop(name, None)
         self.inventories.pop(name, None)
-        self.offers.pop(name, None)
         self.drained.discard(name)
         heappush(self._vacant, row)
         self.generation += 1
@@ -271,7 +268,7 @@ class Cluster:
             taints=list(self.taints.row(row)),
             kinds=[kind for kind, bit in _KIND_BITS.items() if self.kinds[row] & bit],
             gpus=list(self.devices.groups(row)),
-            offer=self.offers.get(name),
+            offer=self.offers.by_row.get(row),
         )
 
     def reason(self, name: str) -> str:
@@ -469,6 +466,7 @@ class Cluster:
         self.resources.widen(width)
         self.devices.widen(width)
         self.usage_trend.widen(width)
+        self.offers.widen(width)
         self.labels.widen(width)
         self.taints.widen(width)
         self.placements.selector_counts.widen(width)

@@ -35,7 +35,7 @@ def _tick(state: EngineState, event: events.Tick, now: float) -> list[Command]:
 
 
 def _enqueue_again(state: EngineState, workload: int, now: float) -> list[Command]:  # noqa: ARG001 - as all timer handlers
-    """The pause after failed preemptions is over."""
+    """The pause after failed preemptions is over, or it has waited for cheaper nodes for as long as it could."""
     if workload in state.work:
         state.pending.enqueue(state.work[workload])
     return []
@@ -50,6 +50,7 @@ _TIMERS: dict[TimerKind, Handler] = {
     TimerKind.PROBE: probe,
     TimerKind.WINDOW: reservations.window_due,
     TimerKind.PREEMPTION_PAUSE: _enqueue_again,
+    TimerKind.LATEST_START: _enqueue_again,
     TimerKind.RECOVERY: recovery_due,
     TimerKind.LOSS: node_loss.silence_due,
     TimerKind.ADJUSTMENT: lambda *_: [],  # it only asked for a Tick

@@ -7,12 +7,21 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from dovetail.model.recovery import RecoverySettings
+from dovetail.model.text.quantity import Duration
 from dovetail.model.text.strict import AtField, Name, Strict, closest
+from dovetail.model.workloads.preference import PlacePreference, PreferenceWeights
 from dovetail.model.workloads.selection import Labels
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.gangs.domain_features import FEATURES
 from dovetail.placement.gangs.strategies import STRATEGIES, StrategyBook
-from dovetail.placement.pipeline.profiles import BUILT_IN, DEFAULT_PROFILE, ProfileSettings, UnknownProfile
+from dovetail.placement.pipeline.profiles import (
+    BUILT_IN,
+    DEFAULT_PROFILE,
+    WITH_MARKET,
+    ProfileSettings,
+    UnknownProfile,
+    with_market,
+)
 from dovetail.placement.registry import outside_strategies
 from dovetail.queueing.orderings import Ordering, build_ordering
 from dovetail.queueing.settings import (
@@ -48,6 +57,16 @@ class SchedulerSettings(Strict):
         return not self.namespaces or any(fnmatchcase(namespace, pattern) for pattern in self.namespaces)
 
 
+class MarketSettings(Strict):
+    """How places that could run a workload are compared (`docs/market.md`)."""
+
+    prefer: PlacePreference | PreferenceWeights | None = None
+    """What matters to workloads that do not say: `cheapest`, `fastest`, `greenest`, `local-first`, or weights. Left
+    out: places are not compared."""
+    margin: Duration = 60.0
+    """The time that work which waits for cheaper nodes leaves before its deadline, for what goes wrong."""
+
+
 class EngineSettings(Strict):
     seed: int = 0
     """Start of the random numbers, for `select: random` and the jitter of retries."""
@@ -77,6 +96,8 @@ class EngineSettings(Strict):
     """What happens to gangs that lose nodes (`docs/recovery.md`)."""
     strategies: dict[Name, dict[str, Any]] = {}
     """How gangs choose their domain, by name: weights of features, or the settings of a plugin (`docs/gangs.md`)."""
+    market: MarketSettings = MarketSettings()
+    """How places that could run a workload are compared (`docs/market.md`)."""
     gang_strategy: Name | None = None
     """The strategy of gangs that name none; by default `pack` with GPUs and `balanced` without."""
 
@@ -133,6 +154,7 @@ class Router:
         self.profiles = settings.all_profiles()
         self.strategies = settings.all_strategies()
         self.fair = settings.fair
+        self.market = settings.market
         self.queues = QueueTree(settings.queues)
         self._default_profile = settings.default_profile
         self._special = [name for name, scheduler in self.schedulers.items() if scheduler.namespaces]
@@ -147,6 +169,13 @@ class Router:
         if profile not in self.profiles:
             raise UnknownProfile(profile, list(self.profiles))
         return scheduler, profile
+
+    def settings_of(self, profile: str) -> ProfileSettings:
+        """Of a profile by name, also of one with the market. Raises UnknownProfile."""
+        plain = profile.removesuffix(WITH_MARKET)
+        if plain not in self.profiles:
+            raise UnknownProfile(plain, list(self.profiles))
+        return self.profiles[plain] if plain == profile else with_market(self.profiles[plain])
 
     def queue(self, name: str | None, namespace: str) -> int:
         """The code of the queue a workload waits in. Raises UnknownQueue."""

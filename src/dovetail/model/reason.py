@@ -26,6 +26,7 @@ class Outcome(StrEnum):
     CONCURRENCY = "concurrency"  # as many of its tasks run as it allows itself
     GROUP_INCOMPLETE = "group_incomplete"  # it starts together with others that cannot start yet
     RETRY_DELAYED = "retry_delayed"  # the pause after a failure
+    WAITS_FOR_CHEAPER = "waits_for_cheaper"  # it has time to wait for nodes that cost less
 
 
 #: Other tasks, or time, keep work with these outcomes waiting: no change of nodes would help.
@@ -37,6 +38,7 @@ _WAITS_FOR_OTHERS = frozenset(
         Outcome.CONCURRENCY,
         Outcome.GROUP_INCOMPLETE,
         Outcome.RETRY_DELAYED,
+        Outcome.WAITS_FOR_CHEAPER,
     }
 )
 

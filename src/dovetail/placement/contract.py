@@ -52,6 +52,17 @@ class PromisedCapacity:
 
 
 @dataclass(slots=True)
+class TooDear:
+    """What work that waits for cheaper nodes refuses now. Arrays have one entry a node of the whole cluster."""
+
+    refused: B1
+    late: B1  # of those, where it would end after its deadline
+    cost: F8  # of the task on each node
+    fallback: int | None  # the row where it goes when it has waited long enough; None: it does not wait
+    until: float  # when that is, or when the answer may change otherwise
+
+
+@dataclass(slots=True)
 class Request:
     """One shape, ready to be evaluated against one cluster."""
 
@@ -64,6 +75,7 @@ class Request:
     identity: TaskIdentity | None = None  # identity of the task; only where other work matters to it
     repelled: tuple[AffinityRule, ...] = ()  # rules of placed tasks that keep it away from them
     senders: tuple[tuple[str, int], ...] = ()  # placed workloads that send to it, and how much in Mbps
+    too_dear: TooDear | None = None  # only of work that prefers low prices and has a deadline
     among: B1 | None = None  # bool[node of the whole cluster]: only these nodes are considered
     outlook: Outlook | None = None  # the expected workload mix, and what is scarce for it; it changes as work comes
     non_local: bool = False  # a node's own row does not decide: nothing of a decision is cached

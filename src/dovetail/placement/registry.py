@@ -28,6 +28,7 @@ from dovetail.placement.filters.promised import PromisedFilter
 from dovetail.placement.filters.resources import ResourcesFilter
 from dovetail.placement.filters.status import BackendFilter, ReadyFilter
 from dovetail.placement.filters.taints import TaintsFilter
+from dovetail.placement.filters.waits_for_cheaper import WaitsForCheaperFilter
 from dovetail.placement.filters.workload_affinity import SpreadFilter, WorkloadAffinityFilter
 from dovetail.placement.scores.affinity import AffinityScore, AvoidedScore, ImageLocalityScore, PreferredScore
 from dovetail.placement.scores.domain import (
@@ -39,6 +40,14 @@ from dovetail.placement.scores.domain import (
 )
 from dovetail.placement.scores.fragmentation import FragmentationScore
 from dovetail.placement.scores.gpus import GpuModelPreferenceScore, GpuPackingScore, GpuScarcityScore, GpuSupportScore
+from dovetail.placement.scores.market import (
+    CarbonScore,
+    EgressScore,
+    LocalScore,
+    PriceScore,
+    RiskScore,
+    StartScore,
+)
 from dovetail.placement.scores.proximity import ColocationScore, NetworkProximityScore, RelatedProximityScore
 from dovetail.placement.scores.resource_utilisation import ResourceUtilisationScore
 from dovetail.placement.scores.shares import BestFitScore, LeastLoadedScore, LoadBalanceScore, ResourceBalanceScore
@@ -89,6 +98,12 @@ SCORES: dict[str, type[Score]] = _by_name(
     FragmentationScore,
     GpuScarcityScore,
     ImageLocalityScore,
+    PriceScore,
+    StartScore,
+    CarbonScore,
+    EgressScore,
+    RiskScore,
+    LocalScore,
 )
 #: What only pods of Kubernetes ask for; run where a profile names them.
 POD_FILTERS: dict[str, type[Filter]] = _by_name(
@@ -99,6 +114,8 @@ POD_FILTERS: dict[str, type[Filter]] = _by_name(
     PodAffinityFilter,
     PodDevicesFilter,
 )
+#: What only work that compares prices asks for; run in profiles with the market (`placement.pipeline.profiles`).
+MARKET_FILTERS: dict[str, type[Filter]] = _by_name(WaitsForCheaperFilter)
 
 FILTER_GROUP, SCORE_GROUP, HOOK_GROUP = "dovetail.filters", "dovetail.scores", "dovetail.hooks"
 STRATEGY_GROUP = "dovetail.strategies"
@@ -108,7 +125,7 @@ _METHODS = {"hook": "on_scheduled", "strategy": "points"}
 
 @cache
 def filters() -> dict[str, type[Any] | EntryPoint]:
-    return _merged({**FILTERS, **POD_FILTERS}, FILTER_GROUP)
+    return _merged({**FILTERS, **POD_FILTERS, **MARKET_FILTERS}, FILTER_GROUP)
 
 
 @cache
@@ -123,7 +140,7 @@ def outside_strategies() -> dict[str, EntryPoint]:
 
 
 def is_built_in(plugin: PlacementPlugin) -> bool:
-    return type(plugin) in {*FILTERS.values(), *POD_FILTERS.values(), *SCORES.values()}
+    return type(plugin) in {*FILTERS.values(), *POD_FILTERS.values(), *MARKET_FILTERS.values(), *SCORES.values()}
 
 
 @cache

@@ -130,8 +130,20 @@ class F1(KeyOrdering):
         return (math.log10(max(entry.run_s, 1.0)) * entry.width + age, entry.submitted_at)
 
 
+class BySavings(KeyOrdering):
+    """By priority class; in a class, work that saves most on nodes of one's own goes first, by what the cheapest other
+    node would cost it for an hour and the part of a node that it takes. Of equal work, the one that cannot wait as
+    long. For clusters that burst (`docs/market.md`): work that can go nowhere else goes last."""
+
+    name = "savings"
+
+    def key(self, entry: QueueEntry) -> Key:
+        return (entry.rank, -entry.saves, entry.latest_start, entry.submitted_at)
+
+
 ORDERINGS: dict[str, type[Any]] = {
-    ordering.name: ordering for ordering in (Fifo, ByPriority, Fair, Shortest, SmallestArea, F1, BatchOrdering)
+    ordering.name: ordering
+    for ordering in (Fifo, ByPriority, Fair, Shortest, SmallestArea, F1, BySavings, BatchOrdering)
 }
 
 

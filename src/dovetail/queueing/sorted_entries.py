@@ -7,6 +7,7 @@ Guarantees: the smallest key is first, the smaller id of equal keys; removed ent
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from math import inf
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ _last = itemgetter(-1)
 class QueueEntry(NamedTuple):
     """`rank` 0 is the highest priority. `run_s` is the declared run time, `expected_s` the one predicted from the
     owner's history. `share` is the dominant share of the cluster that the whole workload requests, `width` its
-    processors."""
+    processors. `saves`: what an hour on nodes of one's own saves it, for the part of a node that it takes.
+    `latest_start`: when it goes to a dearer node."""
 
     id: int
     queue: int
@@ -30,6 +32,8 @@ class QueueEntry(NamedTuple):
     share: float = 0.0
     width: float = 1.0
     expected_s: float | None = None
+    saves: float = 0.0
+    latest_start: float = inf
 
 
 class SortedEntries:

@@ -157,6 +157,26 @@ class PlannedCommunication(TypedDict):
     message: str
 
 
+class PlannedPlace(TypedDict):
+    """Equal nodes that could run a task: what it would cost there, and when it would start and end. `start` is null
+    where nothing tells when there will be room. `why_not` is empty for the chosen place, unless the task goes there
+    later."""
+
+    backend: str
+    kind: str
+    place: str
+    spot: bool
+    node: str
+    nodes: int
+    cost: float
+    currency: str
+    grams: float
+    start: float | None
+    finish: float | None
+    chosen: bool
+    why_not: str
+
+
 class DecisionPage(TypedDict):
     """`cursor` continues after the last one; null when there are no more."""
 
@@ -167,7 +187,7 @@ class DecisionPage(TypedDict):
 class PlanAnswer(PlacementBlockers):
     """`tasks` that were tried; the first one that fits nowhere ends the list. `over_quota`: the reason, where a limit
     of the queue blocks it. `displaces`: tasks to preempt for what does not fit. `communication`: for a gang on several
-    nodes of a described network."""
+    nodes of a described network. `market`: the places that could run its first task, where it compares them."""
 
     name: str
     namespace: str
@@ -178,6 +198,8 @@ class PlanAnswer(PlacementBlockers):
     over_quota: str | None
     displaces: PlannedPreemption | None
     communication: NotRequired[PlannedCommunication | None]
+    market: NotRequired[list[PlannedPlace]]
+    planned_at: NotRequired[float]
     answer: str
 
 

@@ -8,6 +8,7 @@ from dovetail.model.requests.asks import (
     GpuAsk,
     Insisted,
     Layout,
+    MarketAsk,
     Match,
     Relation,
     Selector,
@@ -59,6 +60,7 @@ FULL = Shape(
     layout=Layout("rack", "leaf", ((4, "host"),), "pack", 1000),
     gpus=GpuAsk(2, 0, ("A100", "H100"), 1024, True),
     image="docker.io/library/web:1",
+    market=MarketAsk(0.5, 0.25, 0.25, run_s=60.0, checkpoint_s=10.0, inputs=(("aws/us-east-1", 2.5),)),
     kubernetes=PodAsk(
         asks=True,
         node_name="n1",

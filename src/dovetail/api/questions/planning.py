@@ -19,6 +19,7 @@ from dovetail.responses.questions import (
     PlacementBlockers,
     PlanAnswer,
     PlannedCommunication,
+    PlannedPlace,
     PlannedPreemption,
 )
 
@@ -106,6 +107,7 @@ def _plan(
         displaced = None if over_quota else (yield from plane.questions.plans.would_displace(spec, now))
         impasse = yield from plane.questions.plans.impasse(spec, -1, now)
     talk = plane.questions.plans.communication(tasks) if spec.gang is not None and last.node is not None else None
+    market = yield from plane.questions.plans.market(spec, tasks, now)
     return {
         "name": spec.name,
         "namespace": spec.namespace,
@@ -119,6 +121,8 @@ def _plan(
         "over_quota": last.explanation.message if over_quota else None,
         "displaces": None if displaced is None else _displaced(displaced),
         "communication": None if talk is None else _communication(talk),
+        "planned_at": now,
+        "market": [cast("PlannedPlace", asdict(one)) for one in market],
         **blocker_fields(impasse),
         "answer": sentences.planned(spec, tasks, displaced, impasse),
     }

@@ -42,7 +42,9 @@ class NodeGroup(Strict):
     gpus: list[Gpus] = Field(default=[], max_length=MAX_DEVICES)
     """GPUs of each node, one by one (`docs/gpus.md`)."""
     offer: Offer | None = None
-    """What each node costs (`docs/cost.md`)."""
+    """What each node costs (`docs/market.md`). With `running: false`, `count` is how many could be launched at any
+    time: a node is launched when work is bound to it, another one is offered in its place, and it is given back when
+    idle."""
 
     @model_validator(mode="after")
     def _check_gpus(self) -> Self:

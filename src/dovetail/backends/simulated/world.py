@@ -21,12 +21,14 @@ from dovetail.backends.simulated.attempt import SimulatedAttempt, line_starts, r
 from dovetail.backends.simulated.rehearsal import chances, exponential, rehearse
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.model.command import task_of_key
-from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved, TaskFinished, TaskStarted
+from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft, NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 from dovetail.model.resources import SLOTS, Amounts
 
 REMEMBERED = 50_000
+HOUR_S = 3600.0
+RUNS = {"running": True}
 FEW_STALE = 1000  # with fewer stale entries the heap is not cleaned
 
 
@@ -39,6 +41,14 @@ class _Place:
     down: bool = False
     failures: int = 0
     observations: int = 0
+    runs_at: float | None = None  # of a node that was launched for work: when it runs
+    left: bool = False
+
+    @property
+    def is_offered(self) -> bool:
+        """It does not run, and is launched when work is bound to it."""
+        offer = self.node.offer
+        return self.runs_at is None and offer is not None and not offer.running
 
 
 class World:
@@ -52,6 +62,7 @@ class World:
         self._ended: OrderedDict[str, SimulatedAttempt] = OrderedDict()
         self._reports: deque[Event] = deque()
         self._agenda: list[tuple[float, int, Callable[[Any, float], None], Any]] = []
+        self._launched = 0
         self._planned = 0  # entries of the same time are processed in the order of planning
         self._stale = 0
         for place in self._places.values():
@@ -85,7 +96,10 @@ class World:
         attempt = self._admit(assignment, place)
         assert attempt.fate is not None
         accepted_at = now + attempt.fate.bind_delay_s
-        self._plan(accepted_at + attempt.fate.start_delay_s, self._begin, attempt)
+        if place.is_offered:
+            self._launch(place, accepted_at)
+        runs_at = accepted_at if place.runs_at is None else max(accepted_at, place.runs_at)
+        self._plan(runs_at + attempt.fate.start_delay_s, self._begin, attempt)
         return accepted_at
 
     def stop(self, key: str, reason: str, now: float) -> None:
@@ -238,7 +252,11 @@ class World:
         attempt.end = TaskFinished(attempt.task, attempt.key, exit_code, reason)
         self._reports.append(attempt.end)
         if self._live.pop(attempt.key, None) is not None:
-            del self._places[attempt.node].attempts[attempt.key]
+            place = self._places.get(attempt.node)
+            if place is not None:
+                del place.attempts[attempt.key]
+                if place.runs_at is not None and not place.attempts:
+                    self._leave(place, "idle: given back")
         self._ended[attempt.key] = attempt
         if len(self._ended) > self._remembered:
             self._ended.popitem(last=False)
@@ -265,6 +283,34 @@ class World:
         place.down = False
         self._reports.append(NodeHealthChanged(place.node.name, online=True, reason="repaired"))
         self._plan_failure(place, at)
+
+    def _launch(self, place: _Place, at: float) -> None:
+        """It runs when it has started up; another one is offered in its place."""
+        offer = place.node.offer
+        assert offer is not None
+        place.runs_at = at + offer.start_up
+        self._reports.append(NodeJoined(place.node.model_copy(update={"offer": offer.model_copy(update=RUNS)})))
+        self._launched += 1
+        prefix = place.node.name.rpartition("-")[0]
+        another = _Place(place.node.model_copy(update={"name": f"{prefix}-x{self._launched}"}))
+        self._places[another.node.name] = another
+        self._reports.append(NodeJoined(another.node))
+        if 0 < offer.interruption < 1:
+            u, *_ = chances(self._settings.seed, f"interruption of {place.node.name}")
+            mean_s = -HOUR_S / math.log1p(-offer.interruption)
+            self._plan(place.runs_at + exponential(u, mean_s), self._interrupt, place)
+
+    def _interrupt(self, place: _Place, at: float) -> None:
+        if not place.left:
+            words = f"{place.node.name} was taken back by its owner"
+            self._leave(place, words)  # first: what runs there is lost with its node, and is no failure of its own
+            for attempt in list(place.attempts.values()):
+                self._cut_short(attempt, words, at)
+
+    def _leave(self, place: _Place, reason: str) -> None:
+        place.left = True
+        del self._places[place.node.name]
+        self._reports.append(NodeLeft(place.node.name, reason))
 
     def _plan_observation(self, place: _Place, now: float) -> None:
         observe = self._settings.observe

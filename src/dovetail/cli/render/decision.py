@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ExplainAnswer,
         PlacementBlockers,
         PlanAnswer,
+        PlannedPlace,
         RankedNode,
         ResourceShortage,
         VictimRow,
@@ -42,6 +43,37 @@ _VICTIMS: list[TableColumn[VictimRow]] = [
     TableColumn("NODE", lambda row: row["node"]),
     TableColumn("WORK LOST", lambda row: span(row["lost_s"]), right=True),
 ]
+MOST_PLACES = 10
+
+
+def _places(plan: PlanAnswer, wide: bool) -> list[Drawing]:
+    """The places that could run its first task, side by side; one without a start has no room."""
+    places, now = plan.get("market") or [], plan.get("planned_at", 0.0)
+    if not places:
+        return []
+    columns: list[TableColumn[PlannedPlace]] = [
+        TableColumn("", lambda row: "✔" if row["chosen"] else ""),
+        TableColumn("PLACE", _place_name, shrinks=True),
+        TableColumn("COST", lambda row: f"{row['cost']:.2f} {row['currency']}", right=True),
+        TableColumn("START", lambda row: _from_now(row["start"], now), right=True),
+        TableColumn("FINISH", lambda row: _from_now(row["finish"], now), right=True),
+        TableColumn("WHY NOT", lambda row: row["why_not"], folds=True),
+    ]
+    shown = places if wide else places[:MOST_PLACES]
+    title = Text("\nwhere it could run", style="dim")
+    return [title, table(columns, shown, wide), *and_more(len(places) - len(shown), "place")]
+
+
+def _place_name(row: PlannedPlace) -> str:
+    """`aws p3.2xlarge spot`; nodes without a type are known by one of their names."""
+    name = f"{row['backend']} {row['kind'] or row['node']}"
+    return f"{name} spot" if row["spot"] else name
+
+
+def _from_now(at: float | None, now: float) -> str:
+    if at is None:
+        return "-"
+    return "now" if at - now < 1 else f"+{span(at - now)}"
 
 
 def looked_at_nodes(explanation: DecisionExplanation) -> bool:
@@ -226,6 +258,7 @@ def plan_view(plan: PlanAnswer, wide: bool = False) -> Drawing:
         shown = victims if wide else victims[:MOST_NODES]
         parts += [Text("\nwhat would be preempted", style="dim"), table(_VICTIMS, shown, wide)]
         parts += and_more(len(victims) - len(shown), "task")
+    parts += _places(plan, wide)
     parts += _blockers(plan)
     if talk := plan.get("communication"):
         parts.append(Text(talk["message"]))

@@ -13,6 +13,7 @@ from dovetail.cluster.resources import loads
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.devices import DeviceColumns
 from dovetail.cluster.views.nodes import NodeColumns
+from dovetail.cluster.views.offers import OfferColumns
 from dovetail.cluster.views.resources import ResourceColumns
 from dovetail.cluster.views.surroundings import SurroundingColumns
 from dovetail.model.device import WHOLE
@@ -20,7 +21,7 @@ from dovetail.model.requests.asks import GpuAsk
 from dovetail.model.resources import GPU
 
 
-class View(ResourceColumns, DeviceColumns, NodeColumns, SurroundingColumns):
+class View(ResourceColumns, DeviceColumns, NodeColumns, OfferColumns, SurroundingColumns):
     """Every row of the cluster."""
 
     def subset(self, rows: Rows) -> "View":

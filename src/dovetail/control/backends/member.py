@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dovetail.backends.registry import BackendEntry
 from dovetail.control.backends.adoption import Adoption
 from dovetail.control.backends.execution import Executor
+from dovetail.control.backends.node_prices import NodePrices
 
 
 @dataclass(slots=True)
@@ -21,6 +22,7 @@ class Member:
     adoption: Adoption | None = None
     task: asyncio.Task[None] | None = None
     trouble: str = ""
+    prices: NodePrices | None = None
     leaving: bool = False  # it is being removed: new nodes that it announces are ignored
 
     @property

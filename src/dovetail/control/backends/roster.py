@@ -7,6 +7,7 @@ and storing them (`services.backends`).
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -19,6 +20,7 @@ from dovetail.control.backends.execution import Executor, outbox_name
 from dovetail.control.backends.health import CallHealth
 from dovetail.control.backends.member import Member
 from dovetail.control.backends.metrics import BackendMetrics
+from dovetail.control.backends.node_prices import NodePrices
 from dovetail.control.backends.relisting import Relisting
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.loop.store_access import DefinitionCache
@@ -57,6 +59,7 @@ class Backends:
         self._settings, self._specs, self._put = settings, specs, put
         self._nodes, self._work = questions.nodes, questions.workloads
         self._heard = heard
+        self._price_tasks: set[asyncio.Task[None]] = set()
         self._credentials = credentials
         self._metrics = metrics
         metrics.follow(self.members)
@@ -102,6 +105,7 @@ class Backends:
         clean = cleaner(None if member.entry is None else member.entry.settings)
         health = CallHealth(self._metrics.observer(member.name))
         member.executor = Executor(backend, self._specs.get, self._put, self._settings.loop, health, clean)
+        member.prices = NodePrices(backend)
         self.members[member.name] = member
 
     def adopt(self, name: str, held: Sequence[HeldTask]) -> None:
@@ -147,11 +151,25 @@ class Backends:
         for member in self.members.values():
             if member.executor is not None:
                 member.executor.probe()
+                if member.state == "closed":
+                    task = asyncio.create_task(self._announce_prices(member), name=f"{member.name}: prices")
+                    self._price_tasks.add(task)
+                    task.add_done_callback(self._price_tasks.discard)
+
+    async def _announce_prices(self, member: Member) -> None:
+        """Announce nodes again whose price has changed."""
+        assert member.prices is not None
+        own = {name for name in self._nodes.of_backend(member.name) if self.owners.announced(name)}
+        report = self._reporter(member)
+        for node in await member.prices.changed(lambda name: self._nodes.definition(name) if name in own else None):
+            await report(NodeJoined(node))
 
     def _reporter(self, member: Member) -> Report:
         async def report(event: Event) -> None:
             if member.leaving and isinstance(event, NodeJoined):
                 return
+            if isinstance(event, NodeJoined) and member.prices is not None:
+                event = replace(event, node=await member.prices.priced(event.node))
             if self.owners.accepts(member.name, event):
                 self._put(self._heard(event))
 

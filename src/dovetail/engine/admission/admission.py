@@ -24,7 +24,6 @@ from dovetail.engine.lifecycle.dependencies import (
 from dovetail.engine.policies.validation import problems_of
 from dovetail.engine.settings import UnknownStrategy, Unroutable
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.terms import terms_of
 from dovetail.model.reason import Outcome
 from dovetail.model.record import WorkloadRecord
 from dovetail.model.requests.terms import Terms
@@ -178,7 +177,7 @@ class Admission:
 
     def terms_of(self, spec: Workload) -> Terms:
         """For `Submitted`, ahead of it. Raises what routing raises."""
-        return terms_of(self._state.router, spec)
+        return self._state.own_terms(spec)
 
     def admit(self, specs: Sequence[Workload], first_id: int, ended_before: Ended, now: float) -> Admitted:
         """All workloads or none. Raises AdmissionConflict, or Invalid for a dependency that cannot be met and for a

@@ -14,6 +14,7 @@ from dovetail.cluster.horizon import NEVER, Slot
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.gang_trial import places_to_clear
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.gangs.requests import waiting_for_cheaper
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import BackfillState, EngineState
 from dovetail.engine.state.work import QueuePlace, Work
@@ -156,7 +157,7 @@ def plan(state: EngineState, work: Work, now: float) -> None:
 
 def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
     """The first slot for its tasks that start together, if run times are as expected and other promises are kept."""
-    request = state.asked(work.shape, work.identity)
+    request = waiting_for_cheaper(state, work, state.asked(work.shape, work.identity), now)
     evaluator = state.pipelines[work.shape.profile].evaluator
     mask = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity
     run_s = state.expected_s(work)
@@ -170,6 +171,8 @@ def earliest(state: EngineState, work: Work, now: float) -> Slot | None:
         slot = horizon.earliest(among, column, count, NEVER if run_s is None else run_s)
         if slot is not None and (best is None or slot.start < best.start):
             best = slot
+    if best is not None and request.too_dear is not None and best.start > request.too_dear.until:
+        return None  # by then it has gone to a dearer node
     return best
 
 

@@ -14,7 +14,6 @@ from dovetail.engine.lifecycle.task_lifecycle import (
 )
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
-from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Ending, Group, Work
 from dovetail.model.command import Command
@@ -28,7 +27,7 @@ INCOMPLETE = "group_incomplete"
 def submitted(state: EngineState, event: Submitted, now: float) -> list[Command]:
     """Raises what routing raises for an unknown scheduler, profile or queue."""
     spec = event.spec
-    terms = event.terms or terms_of(state.router, spec)
+    terms = event.terms or state.own_terms(spec)
     work = Work(
         id=event.workload,
         namespace=spec.namespace,

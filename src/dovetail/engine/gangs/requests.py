@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 
+from dovetail.cluster.views.view import View
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.work import Work
-from dovetail.model.reason import Explanation
+from dovetail.engine.state.timers import TimerKind
+from dovetail.engine.state.work import CheaperWait, Work
+from dovetail.model.reason import Explanation, Outcome
 from dovetail.model.record import Decision
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
-from dovetail.placement.contract import Request
+from dovetail.model.text.moment import show_time
+from dovetail.placement.contract import Request, TooDear
+from dovetail.placement.market.waiting import Patience, too_dear
 
 
 def unpromised_request(state: EngineState, work: Work, shape: Shape | None = None) -> Request:
@@ -25,12 +29,68 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
         members = () if work.group is None else work.group.members
         promised = state.promises.left_for(work.id, work.namespace, state.expected_s(work), now, members)
         if promised is not None:
-            return replace(request, promised=promised)
-    return request
+            request = replace(request, promised=promised)
+    return request if work.terms.finish_within_s is None else waiting_for_cheaper(state, work, request, now)
+
+
+def waiting_for_cheaper(state: EngineState, work: Work, request: Request, now: float) -> Request:
+    """The request as it is now for work with a deadline: dear nodes are refused while it can wait for cheaper ones."""
+    within_s = work.terms.finish_within_s
+    deadline = None if within_s is None else work.submitted_at + within_s
+    return refuse_dear(state, request, deadline, max(1, work.gang_short), now)
+
+
+def refuse_dear(state: EngineState, request: Request, deadline: float | None, together: int, now: float) -> Request:
+    """The same for any request."""
+    asked = request.shape.market
+    if deadline is None or asked is None or not asked.minds_price or not state.cluster.offers.any_price:
+        return request
+    view = View(state.cluster)
+    filtered = state.pipelines[request.shape.profile].evaluator.run_filters(request, view)
+    patience = Patience(deadline, state.settings.market.margin, together)
+    found = too_dear(request, view, filtered.feasible_ignoring_capacity, filtered.alive, patience, now)
+    return request if found is None else replace(request, too_dear=found)
+
+
+def wait_in_words(state: EngineState, found: TooDear) -> str:
+    """Until when it waits for cheaper nodes, and where it goes then; empty if it does not wait."""
+    if found.fallback is None:
+        return ""
+    offer = state.cluster.offers.by_row[found.fallback]
+    then = f"then {state.cluster.names[found.fallback]} at {offer.price_per_hour:.4g} {offer.currency}/h"
+    return f"waits for cheaper nodes until {show_time(found.until)}; {then}"
+
+
+def waits_on(state: EngineState, work: Work, now: float) -> bool:
+    """Does it still wait for cheaper nodes, and has none of those that run enough room? Told by amounts alone, so that
+    work which waits for long costs little whenever something ends."""
+    waits, offers = work.waits, state.cluster.offers
+    if waits is None or now >= waits.until or waits.kinds_offered != offers.kinds_offered:
+        return False
+    column, width = state.request(work.shape).column, state.cluster.width
+    needed = column.nonzero()[0]
+    free = state.cluster.resources.free[needed, :width]
+    return not ((free >= column[needed, None]).all(axis=0) & offers.running[:width]).any()
+
+
+def _waits_in_words(state: EngineState, work: Work, refusal: Explanation, now: float) -> Explanation:
+    """The refusal of work that waits for cheaper nodes says so, until when, and where it goes then: a timer has it
+    tried again at that time."""
+    found, work.waits = request_of(state, work, now).too_dear, None
+    if found is None:
+        return refusal
+    if found.until > now:
+        state.timers.set(TimerKind.LATEST_START, work.id, found.until)
+    if found.fallback is None:
+        return refusal
+    work.waits = CheaperWait(found.until, state.cluster.offers.kinds_offered)
+    return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=wait_in_words(state, found))
 
 
 def record_refusal(state: EngineState, work: Work, refusal: Explanation, now: float) -> None:
     """Record why the work waits, unless that was its reason before."""
+    if work.terms.finish_within_s is not None and refusal.outcome not in (Outcome.OVER_QUOTA, Outcome.PREEMPTING):
+        refusal = _waits_in_words(state, work, refusal, now)
     if not work.reason:
         state.learned.parked_since_sample += 1
     if (work.reason, work.message) != (refusal.outcome, refusal.message):

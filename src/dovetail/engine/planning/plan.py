@@ -12,6 +12,7 @@ from functools import partial
 from dovetail.cluster.horizon import NEVER
 from dovetail.engine.gangs.gang_trial import layout_of, places_to_clear, try_subject
 from dovetail.engine.gangs.one_by_one import TrialSubject
+from dovetail.engine.gangs.requests import refuse_dear, wait_in_words
 from dovetail.engine.pieces import IsSpent, Pieces, never, whole
 from dovetail.engine.preemption.preempting import (
     PreemptionPlan,
@@ -184,6 +185,8 @@ class PlanTrial:
         self._state, self._spec, self._shape, self._now, self._owner = state, spec, shape, now, owner
         self._pipeline: Pipeline = state.pipelines[shape.profile]
         self._run_s = _expected_run_s(state, spec, shape)
+        within_s = spec.deadline.finish_within
+        self._deadline = None if within_s is None else now + within_s
         self.subject = TrialSubject(_TRIAL_WORKLOAD, shape, identity_for(spec, shape))
 
     def count(self, most: int) -> int:
@@ -230,7 +233,7 @@ class PlanTrial:
     def _decide(self, replica: int) -> tuple[Request, Choice]:
         """With all its preferences, then with fewer and fewer of those it insists on."""
         task, repeats = str(TaskId(_TRIAL_WORKLOAD, replica)), self._spec.replicas > 1
-        request = self.request()
+        state, request = self._state, self.request()
         choice = self._pipeline.decide(request, task, repeats=repeats)
         first = choice
         given_up: list[str] = []
@@ -241,6 +244,9 @@ class PlanTrial:
             request = replace(request, shape=shape)
             choice = self._pipeline.decide(request, task, repeats=repeats)
             choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")
+        if choice.row is None and request.too_dear is not None and (waits := wait_in_words(state, request.too_dear)):
+            told = replace(first.explanation, outcome=Outcome.WAITS_FOR_CHEAPER, message=waits)
+            return request, Choice(None, told)
         return request, choice if choice.row is not None else first
 
     def request(self) -> Request:
@@ -251,8 +257,9 @@ class PlanTrial:
         if state.promises:
             promised = state.promises.left_for(self._owner, self._spec.namespace, self._run_s, self._now)
             if promised is not None:
-                return replace(request, promised=promised)
-        return request
+                request = replace(request, promised=promised)
+        together = 1 if self._spec.gang is None else self._spec.gang.min
+        return refuse_dear(state, request, self._deadline, together, self._now)
 
     def _place(self, replica: int, request: Request, choice: Choice) -> None:
         """Nothing where the choice is no node."""

@@ -21,6 +21,7 @@ from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, without_trace
 from dovetail.engine.planning.application_moves import ApplicationMove, application_moves
 from dovetail.engine.planning.application_plan import plan_applications
 from dovetail.engine.planning.group_plan import plan_group
+from dovetail.engine.planning.market_plan import MarketCandidate, market_plan
 from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim, nodes_in_turn, plan, would_displace
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
@@ -37,6 +38,7 @@ __all__ = [
     "Displacement",
     "FreeCapacity",
     "Impasse",
+    "MarketCandidate",
     "PlanQuestions",
     "PlannedTask",
     "StartGuess",
@@ -88,6 +90,11 @@ class PlanQuestions:
         """Where the tasks would go now, one after the other."""
         question = ("plan", spec.model_dump_json(), most)
         return self._kept(question, now, lambda: plan(self._state, spec, most, now, is_spent))
+
+    def market(self, spec: Workload, tasks: list[PlannedTask], now: float) -> Pieces[list[MarketCandidate]]:
+        """The places that could run the first of these tasks, compared; none for work that does not compare them."""
+        question = ("market", spec.model_dump_json(), tasks[0].node if tasks else None)
+        return self._kept(question, now, lambda: in_one(lambda: market_plan(self._state, spec, tasks, now)))
 
     def plan_group(self, specs: list[Workload], most: int, now: float) -> Pieces[list[list[PlannedTask]]]:
         """The same for workloads that start together."""

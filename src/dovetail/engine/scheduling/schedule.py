@@ -7,7 +7,7 @@ with its reason. Leaves to others: what happens after a refusal (`group_placing`
 
 from dovetail.engine.applications.nominating import drop_nominations, nominate_application, nominated_row
 from dovetail.engine.backfill.backfilling import keep_promises, refused, started
-from dovetail.engine.gangs.requests import record_refusal, request_of
+from dovetail.engine.gangs.requests import record_refusal, request_of, waits_on
 from dovetail.engine.policies.policy_changes import apply_adjustments
 from dovetail.engine.scheduling.forecast import learn, sample
 from dovetail.engine.scheduling.group_placing import must_wait, place_group, relax_or_preempt
@@ -148,6 +148,9 @@ def _place_waiting(
 ) -> tuple[int, Explanation | None]:
     """Place the workload's waiting tasks until `limit`, or until one is refused. Returns decisions made, and why it
     cannot go on."""
+    if work.waits is not None and waits_on(state, work, now):
+        nodes = len(state.cluster.rows)
+        return 0, Explanation(Outcome.WAITS_FOR_CHEAPER, work.message, work.shape.profile, nodes, ())
     made = 0
     while made < limit and work.can_start:
         if work.group is not None and work.group.places_together:

@@ -35,6 +35,8 @@ def wake_parked(state: EngineState) -> None:
     if not waiting.parked and not state.promises:
         return
     changed = _FreeRows(state, rows)
+    running = rows[state.cluster.offers.running[rows]]
+    changed_running = changed if len(running) == len(rows) else _FreeRows(state, running)
     clearable = _ClearableRows(state, changed, freed)
     if len(rows):
         elsewhere = _unpromised(state, changed)
@@ -45,6 +47,8 @@ def wake_parked(state: EngineState) -> None:
             watched = rows_to_wake(state, watch, rows)
             if len(watched) != len(rows):
                 free_rows = _FreeRows(state, watched)
+        elif class_.waits == state.cluster.offers.kinds_offered:
+            free_rows = changed_running
         asked = _asked(state, class_)
         if (len(free_rows.rows) and any(map(free_rows.may_fit, asked))) or clearable.may_fit(class_, asked):
             wake_next(state, class_)

@@ -9,11 +9,13 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 
 from dovetail.cluster.horizon import NEVER
 from dovetail.cluster.network.domain_table import DomainTable
 from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.state import Cluster
+from dovetail.cluster.views.view import View
 from dovetail.engine.promises.expected_ends import ExpectedEnds
 from dovetail.engine.promises.promises import Promises
 from dovetail.engine.settings import EngineSettings, Router
@@ -40,8 +42,10 @@ from dovetail.model.resources import CPU
 from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.gangs.tiers import TierTable
+from dovetail.placement.market.waiting import Patience, savings
 from dovetail.placement.network_cost.communication import CommunicationModel
 from dovetail.placement.pipeline.pipeline import Pipeline
+from dovetail.placement.pipeline.profiles import WITH_MARKET
 from dovetail.placement.preemption.victim_table import VictimTable
 from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.settings import BackfillSettings
@@ -58,6 +62,20 @@ class BackfillState:
     head: int | None = None
 
 
+class Pipelines(dict[str, Pipeline]):
+    """By name of the profile. Those with the market are built when the first work needs them."""
+
+    def __init__(self, router: Router, cluster: Cluster, seed: int) -> None:
+        super().__init__({name: Pipeline(name, one, cluster, seed) for name, one in router.profiles.items()})
+        self._router, self._cluster, self._seed = router, cluster, seed
+
+    def __missing__(self, name: str) -> Pipeline:
+        if name.removesuffix(WITH_MARKET) not in self._router.profiles:
+            raise KeyError(name)
+        found = self[name] = Pipeline(name, self._router.settings_of(name), self._cluster, self._seed)
+        return found
+
+
 class EngineState:
     """Only the engine's own packages change it."""
 
@@ -71,9 +89,7 @@ class EngineState:
         self.domains = DomainTable(self.cluster)
         self.victim_table = VictimTable(self.cluster)
         self.communication = CommunicationModel(self.cluster)
-        self.pipelines: dict[str, Pipeline] = {
-            name: Pipeline(name, profile, self.cluster, settings.seed) for name, profile in self.router.profiles.items()
-        }
+        self.pipelines = Pipelines(self.router, self.cluster, settings.seed)
         # Bookkeeping.
         self.changes = ChangeLog()
         self.wake = WakeState()
@@ -126,8 +142,17 @@ class EngineState:
 
     def terms(self, spec: Workload) -> Terms:
         """The terms a workload would get if it were submitted now, policies included. Raises what routing raises."""
-        asked = terms_of(self.router, spec)
+        asked = self.own_terms(spec)
         return replace(asked, shape=self.policies.effective_shape(asked, spec.namespace, spec.name))
+
+    def own_terms(self, spec: Workload) -> Terms:
+        """The same without policies."""
+        return terms_of(self.router, spec, self._usual_run_s)
+
+    def _usual_run_s(self, spec: Workload) -> float | None:
+        """How long the last tasks of its owner ran, to two digits: tasks of one shape share an evaluation."""
+        found = self.learned.run_times.expected_s(f"{spec.namespace}/{spec.user or ''}", None)
+        return None if found is None else float(f"{found:.1e}")
 
     def repelled(self, work: Work) -> tuple[AffinityRule, ...]:
         """Rules of placed tasks that keep the work away from them."""
@@ -139,6 +164,7 @@ class EngineState:
         terms = work.terms
         together = max(1, work.gang_short)
         amounts = dict(terms.shape.amounts)
+        saves, latest_start = self._elsewhere(work) if terms.finish_within_s is not None else (0.0, inf)
         return QueueEntry(
             id=work.id,
             queue=work.queue,
@@ -150,7 +176,21 @@ class EngineState:
             expected_s=self.learned.run_times.expected_s(self.owner(work), terms.run_s),
             share=self.accounts.without_deferred.share_asked(amounts, together),
             width=amounts.get(CPU, 0) * together / 1000,
+            saves=saves,
+            latest_start=latest_start,
         )
+
+    def _elsewhere(self, work: Work) -> tuple[float, float]:
+        """What its nodes save work that could go to dearer ones, and when it has to go there. Computed once: keys of
+        work that waits do not change."""
+        if work.elsewhere is None:
+            pipeline, request = self.pipelines[work.shape.profile], self.asked(work.shape, work.identity)
+            view = View(self.cluster)
+            eligible = pipeline.evaluator.run_filters(request, view).feasible_ignoring_capacity
+            deadline = work.submitted_at + (work.terms.finish_within_s or 0.0)
+            patience = Patience(deadline, self.settings.market.margin)
+            work.elsewhere = savings(request, view, eligible, patience, work.submitted_at)
+        return work.elsewhere
 
     def owner(self, work: Work) -> str:
         """The owner whose past run times predict this workload's."""
@@ -225,7 +265,7 @@ class EngineState:
         """For a question: afterwards the state is as it was. Trials undo themselves. This undoes the rest, so that no
         later decision depends on which questions were asked, or when."""
         resources = len(self.cluster.resources.names)
-        before = [(one, one.cursor, dict(one.evaluator.failures)) for one in self.pipelines.values()]
+        before = [(one, one.cursor, dict(one.evaluator.failures)) for one in list(self.pipelines.values())]
         try:
             with self.victim_table.restored(), self.accounts.capacity_restored():
                 yield

@@ -7,7 +7,8 @@ was placed.
 
 import json
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil, log2
 from typing import NamedTuple, TypeVar
 
 from dovetail.cluster.selector_counts import Counted, concerns, selects
@@ -21,6 +22,7 @@ from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.sorted_entries import QueueEntry
 
 K = TypeVar("K")
+_SHAPES_KEPT = 10_000
 
 
 class EquivalenceClass(NamedTuple):
@@ -33,6 +35,7 @@ class EquivalenceClass(NamedTuple):
     turn: tuple[int, str] | None  # queue and tenant with a fair order: the first of each is tried
     repelled: tuple[AffinityRule, ...] = ()  # rules of placed tasks that repelled it when it was parked
     group: int = -1  # the group it starts with: a class of its own
+    waits: int = -1  # it waits for nodes that cost less than these kinds of offers (`Work.waits`)
     own: tuple[AffinityRule | SpreadRule, ...] = ()  # its rules that count its own tasks: labels differ within a shape
 
 
@@ -84,6 +87,7 @@ class PendingWork:
         self._remembered: dict[int, tuple[float | None, float]] = {}
         self._remembered_at = 0.0
         self._classes: dict[int, EquivalenceClass] = {}
+        self._shapes_alike: dict[Shape, Shape] = {}
         self._class_before: dict[int, EquivalenceClass] = {}  # of work that was enqueued again
         self._quota_classes: dict[int, QuotaClass] = {}
         # With a fair order, which parked workload is first depends on what each tenant holds.
@@ -232,7 +236,24 @@ class PendingWork:
         turn = (work.queue, work.terms.tenant) if work.shape.scheduler in self._fair else None
         repelled, own = self._repelled(work), _rules_about_itself(work)
         group = -1 if work.group is None or work.group.is_solo or not work.group.short else work.group.id
-        return EquivalenceClass(work.shape, work.terms.run_s, work.gang_short, namespace, turn, repelled, group, own)
+        shape, run_s, waits = work.shape, work.terms.run_s, -1
+        if work.waits is not None:
+            shape, run_s, waits = self._alike(shape), None, work.waits.kinds_offered
+        return EquivalenceClass(shape, run_s, work.gang_short, namespace, turn, repelled, group, waits, own)
+
+    def _alike(self, shape: Shape) -> Shape:
+        """A shape for all work that waits for cheaper nodes of the same size, with about the same run time. The first
+        in order stands for the others: there is much of it, no two of the same length, and each has a timer of its
+        own."""
+        found = self._shapes_alike.get(shape)
+        if found is None:
+            assert shape.market is not None
+            about_s = 2.0 ** ceil(log2(shape.market.run_s))
+            found = replace(shape, market=shape.market._replace(run_s=about_s))
+            if len(self._shapes_alike) >= _SHAPES_KEPT:
+                self._shapes_alike.clear()
+            self._shapes_alike[shape] = found
+        return found
 
     def quota_class(self, work: Work) -> QuotaClass:
         shape = work.shape

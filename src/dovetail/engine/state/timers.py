@@ -22,6 +22,7 @@ class TimerKind(StrEnum):
     PREEMPTION_PAUSE = "preemption_pause"  # a workload may preempt again
     RECOVERY = "recovery"  # the hold time of a broken gang is over, or a search is due
     LOSS = "loss"  # a node has been silent for too long
+    LATEST_START = "latest_start"  # work that waited for cheaper nodes has to start now, to end in time
     ADJUSTMENT = "adjustment"  # conditions of policies are due for evaluation
 
 

@@ -52,6 +52,13 @@ class Ending:
     next_replica: int = 0
 
 
+class CheaperWait(NamedTuple):
+    """Until then it refuses every node that would be launched for it, as long as no other kinds are offered."""
+
+    until: float
+    kinds_offered: int
+
+
 @dataclass(slots=True)
 class Work:
     id: int
@@ -79,6 +86,8 @@ class Work:
     failed_preemptions: int = 0  # how often that came to nothing
     preemption_backoff_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
+    elsewhere: tuple[float, float] | None = None  # what its nodes save it, and when it has to go to dearer ones
+    waits: "CheaperWait | None" = None  # it waits for cheaper nodes, as of its last refusal
     nominated: str = ""  # the node where somebody expects its next task
     nominations: dict[int, str] | None = None  # by replica: the node found with its application; None: not searched yet
     application: str = ""  # in words, what its application gains by that

@@ -184,3 +184,24 @@ class SpreadRule(NamedTuple):
 
     def __str__(self) -> str:
         return f"spread over {self.level} with max_skew {self.max_skew}"
+
+
+class MarketAsk(NamedTuple):
+    """What matters where several places could run a task. The first fields are shares that add up to 1, in the order
+    of `PreferenceWeights`. `run_s`: how long it will probably run. `checkpoint_s`: how often it saves its work, 0 if it
+    does not. `inputs`: gigabytes that it reads, by place."""
+
+    price: float = 0.0
+    start: float = 0.0
+    carbon: float = 0.0
+    egress: float = 0.0
+    risk: float = 0.0
+    local: float = 0.0
+    run_s: float = 3600.0
+    checkpoint_s: float = 0.0
+    inputs: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def minds_price(self) -> bool:
+        """The price matters to it at least as much as an early start or low emissions: it may wait for low prices."""
+        return self.price > 0 and self.price >= max(self.start, self.carbon)

@@ -21,6 +21,7 @@ from dovetail.model.requests.asks import (
     GpuAsk,
     Insisted,
     Layout,
+    MarketAsk,
     SpreadRule,
     Term,
     Tolerance,
@@ -59,6 +60,7 @@ class Shape:
     gpus: GpuAsk | None = None  # None only if it asks for no GPU
     image: str = ""  # only where its profile looks at which node has it
     kubernetes: PodAsk | None = None  # what only Kubernetes has; of pods alone
+    market: MarketAsk | None = None  # only where it says what it prefers among places that could run it
     digest: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:

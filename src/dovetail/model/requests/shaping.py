@@ -10,6 +10,7 @@ from dovetail.model.requests.asks import (
     GpuAsk,
     Insisted,
     Layout,
+    MarketAsk,
     Match,
     Relation,
     Selector,
@@ -25,9 +26,14 @@ from dovetail.model.resources import GPU, ResourceRequest
 from dovetail.model.workloads.affinity import HOST, REGION, Affinity, ConflictSet, Peers, Spread
 from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.image import canonical
+from dovetail.model.workloads.preference import PRESETS, PlacePreference, PreferenceWeights
 from dovetail.model.workloads.roles import GROUP_LABEL
 from dovetail.model.workloads.selection import LabelMatch, NodeTerm, Operator, WeightedTerm
-from dovetail.model.workloads.workload import Workload, WorkloadKind
+from dovetail.model.workloads.workload import TaskTemplate, Workload, WorkloadKind
+
+BYTES_PER_GB = 1e9  # as transfers are billed
+UNKNOWN_RUN_S = 3600.0  # where nobody says how long a task runs, prices are compared for an hour
+SHORTEST_RUN_S = 1.0
 
 
 def gpus_of(asked: ResourceRequest) -> GpuAsk | None:
@@ -139,6 +145,27 @@ def near_own(layout: Layout, namespace: str, group: str | None, workload: str = 
     wanted = ((layout.required, None), (layout.preferred, 1.0))
     return tuple(
         [AffinityRule(Relation.NEAR, own, level, weight=weight) for level, weight in wanted if level is not None]
+    )
+
+
+def market_of(
+    spec: TaskTemplate, run_s: float | None, default: PlacePreference | PreferenceWeights | None
+) -> MarketAsk | None:
+    """What matters to it where several places could run it; None if nobody said."""
+    prefer = default if spec.prefer is None else spec.prefer
+    if prefer is None:
+        return None
+    weights = (PRESETS[prefer] if isinstance(prefer, PlacePreference) else prefer).values()
+    total = sum(weights)
+    inputs: dict[str, float] = {}
+    for one in spec.inputs:
+        inputs[one.place] = inputs.get(one.place, 0.0) + one.size / BYTES_PER_GB
+    price, start, carbon, egress, risk, local = [weight / total for weight in weights]
+    return MarketAsk(
+        *(price, start, carbon, egress, risk, local),
+        run_s=max(UNKNOWN_RUN_S if run_s is None else run_s, SHORTEST_RUN_S),
+        checkpoint_s=spec.disruption.checkpoint_every or 0.0,
+        inputs=tuple(sorted(inputs.items())),
     )
 
 

@@ -18,6 +18,7 @@ class Terms:
     tenant: str = ""  # the tenant of the fair order
     run_s: float | None = None  # declared
     schedule_within_s: float | None = None
+    finish_within_s: float | None = None
     gang_min: int = 0  # of its own tasks
     group: str = ""
     group_min: int = 0  # of the tasks of the whole group

@@ -22,6 +22,7 @@ from dovetail.model.workloads.limits import (
     MAX_LIST,
     MAX_RUN_BYTES,
 )
+from dovetail.model.workloads.preference import DataInput, PlacePreference, PreferenceWeights
 from dovetail.model.workloads.roles import MAX_ROLES, Role
 from dovetail.model.workloads.selection import AS_TEXT, Labels, NodeAffinity, Toleration, as_text
 from dovetail.model.workloads.virtual_machine import VirtualMachine
@@ -86,10 +87,12 @@ class BackendChoice(Strict):
 
 class Deadline(Strict):
     """`run_for`: the maximum run time of one attempt; backfilling relies on it. `schedule_within`: tasks that had no
-    node by then fail with reason `timeout`."""
+    node by then fail with reason `timeout`. `finish_within`: when it should have ended, counted from its submission;
+    with a preference for low prices it waits for cheap nodes as long as this allows."""
 
     run_for: Duration | None = None
     schedule_within: Annotated[Duration, Field(gt=0)] | None = None
+    finish_within: Annotated[Duration, Field(gt=0)] | None = None
 
 
 class Gang(Strict):
@@ -240,6 +243,8 @@ class TaskTemplate(Strict):
     conflicts: Annotated[list[ConflictField], Field(max_length=20)] = shared([])
     traffic: Annotated[list[Traffic], Field(max_length=100)] = shared([])
     backends: BackendChoice = shared(BackendChoice())
+    prefer: PlacePreference | PreferenceWeights | None = None
+    inputs: Annotated[list[DataInput], Field(max_length=100)] = shared([])
     scheduler: Name | None = None
     profile: Name | None = Field(default=None, validation_alias=AliasChoices("profile", "strategy"))
     queue: QueuePath | None = None

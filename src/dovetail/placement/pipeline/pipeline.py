@@ -76,7 +76,8 @@ class Pipeline:
 
     def decide(self, request: Request, task: TaskId | str, *, repeats: bool = False) -> Choice:
         """The best node for one task. `repeats` says that more tasks of this shape will follow."""
-        cache = self._ranking_cache(request, repeats) if request.promised is None else None
+        plain = request.promised is None and request.too_dear is None
+        cache = self._ranking_cache(request, repeats) if plain else None
         if cache is not None:
             return self._from_ranking_cache(request, cache, task)
         return self._evaluated_once(request, task)
@@ -160,7 +161,7 @@ class Pipeline:
             funnel = (self._looked_at(request.among), *funnel)
         feasible = filtered.counts[-1]
         if not feasible:
-            if request.among is None:
+            if request.among is None and request.too_dear is None:
                 cluster = self._cluster
                 self._refused = _Refused(request.shape, request.identity, cluster.epoch, cluster.changes, filtered)
             return self._unplaced(request, funnel, filtered)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from dovetail.model.text.strict import Name, Strict, closest
 from dovetail.placement.contract import FilterStage
-from dovetail.placement.registry import FILTERS, POD_FILTERS
+from dovetail.placement.registry import FILTERS, MARKET_FILTERS, POD_FILTERS
 
 Weight = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 
@@ -104,6 +104,19 @@ BUILT_IN: dict[str, ProfileSettings] = {
     "random": ProfileSettings(select="random"),
 }
 DEFAULT_PROFILE = "auto"
+
+#: What is added to the name of a profile for work that says what it prefers among places that could run it.
+WITH_MARKET = "+market"
+#: Far above all other weights: what the user prefers decides, and the profile where that leaves nodes equal.
+MARKET_WEIGHT = 1e6
+MARKET_SCORES = ("price", "start", "carbon", "egress", "risk", "local")
+
+
+def with_market(profile: ProfileSettings) -> ProfileSettings:
+    """The profile for such work. Other work is not slowed down by scores that do not concern it."""
+    scores = {**profile.scores, **dict.fromkeys(MARKET_SCORES, MARKET_WEIGHT)}
+    filters = [*profile.filters, *MARKET_FILTERS]
+    return profile.model_copy(update={"scores": scores, "filters": filters})
 
 
 class UnknownProfile(ValueError):
