@@ -27,7 +27,7 @@ class Ec2Images:
             return known[1], known[2]
         image, device = self._ami(region), None
         if self._settings.disk is not None:
-            described: Any = self._clients.ec2(region).describe_images(ImageIds=[image])["MachineImages"]
+            described: Any = self._clients.ec2(region).describe_images(ImageIds=[image])["Images"]
             device = described[0]["RootDeviceName"]
         self._known[region] = time.monotonic(), image, device
         return image, device
