@@ -262,6 +262,17 @@ class AsyncClient:
     cloud_instances = awaited(Client.cloud_instances)
     reap = awaited(Client.reap)
 
+    # VMs
+    vms = awaited(Client.vms)
+    set_vm_power = awaited(Client.set_vm_power)
+    migrate_vm = awaited(Client.migrate_vm)
+    vm_migration = awaited(Client.vm_migration)
+    vm_snapshots = awaited(Client.vm_snapshots)
+    take_vm_snapshot = awaited(Client.take_vm_snapshot)
+    revert_vm = awaited(Client.revert_vm)
+    remove_vm_snapshot = awaited(Client.remove_vm_snapshot)
+    adopt_vm = awaited(Client.adopt_vm)
+
     # metal
     metal_machines = awaited(Client.metal_machines)
     metal_machine = awaited(Client.metal_machine)

@@ -58,7 +58,8 @@ def test_codes_of_google_mean_what_the_page_says(code: str) -> None:
 
 def test_the_times_are_those_in_force() -> None:
     words = {300.0: "5 minutes", 900.0: "15 minutes", 3600.0: "an hour"}
-    assert {kind: words[avoided_s] for kind, avoided_s in AVOIDED_FOR_S.items()} == TIMES
+    of_clouds = {kind: avoided_s for kind, avoided_s in AVOIDED_FOR_S.items() if kind in TIMES}
+    assert {kind: words[avoided_s] for kind, avoided_s in of_clouds.items()} == TIMES
 
 
 def test_the_tables_have_as_many_types_and_regions_as_the_pages_say() -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 NOT_IMPORTED = {"cel-python"}
 """Its grammar is read as a file (`constraints/syntax/parser.py`)."""
+NAMED_OTHERWISE = {"libvirt": "libvirt-python"}
+"""Distributions that may not be installed here: this one is compiled for the libvirt of the machine."""
 
 
 def canonical(name: str) -> str:
@@ -35,7 +37,7 @@ def imported() -> dict[str, str]:
         for module in imports(ast.parse(path.read_text())):
             top = module.partition(".")[0]
             if top != "dovetail" and top not in sys.stdlib_module_names:
-                for name in owners(module, distributions.get(top, [top])):
+                for name in owners(module, distributions.get(top, [NAMED_OTHERWISE.get(top, top)])):
                     found[canonical(name)] = str(path.relative_to(ROOT))
     return found
 

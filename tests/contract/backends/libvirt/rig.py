@@ -7,9 +7,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.contract.backends.conformance import Subject
 from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import kernel_args, write_kernel
+
+pytest.importorskip(
+    "libvirt", reason="the Python package libvirt-python is not installed (Debian: libvirt-dev to build it)"
+)
 
 from dovetail.backends.libvirt.backend import LibvirtBackend
 from dovetail.backends.libvirt.settings import LibvirtSettings
