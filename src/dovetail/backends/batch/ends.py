@@ -53,13 +53,15 @@ class End:
 
 
 def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> End:
-    """The end of a command whose script wrote a result."""
+    """The end of a command whose script wrote a result. A batch system may send its signal to the command as well, which
+    then ends before the script ends it: who was to be stopped and ended by a signal was stopped."""
     before = f"{state}: " if state else ""
-    if result.how is How.STOPPED:
+    by_signal = result.exit_code > FIRST_SIGNAL_STATUS
+    if result.how is How.STOPPED or (result.how is How.ENDED and by_signal and stop_reason is not None):
         return End(None, f"{before}stopped: {stop_reason or 'on request'}")
     if result.how is How.TIMEOUT:
         return End(TIME_LIMIT_EXIT, f"{before}stopped: it ran longer than its time limit")
-    if result.exit_code > FIRST_SIGNAL_STATUS:
+    if by_signal:
         return End(result.exit_code, f"{before}killed by signal {result.exit_code - FIRST_SIGNAL_STATUS}")
     return End(result.exit_code, f"{before}exited with status {result.exit_code}")
 

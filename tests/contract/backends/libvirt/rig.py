@@ -46,7 +46,7 @@ def host_of(server: LibvirtServer, **fields: Any) -> dict[str, Any]:
 
 def libvirt_settings(*hosts: dict[str, Any], **fields: Any) -> LibvirtSettings:
     """Looks are seldom, so that what is heard comes from events. Each has a cluster of its own: hosts are shared."""
-    usual = {"grace_s": "1s", "look_interval_s": "30s", "answer_within_s": "5s", "cluster": f"t{next(CLUSTERS)}"}
+    usual = {"grace_s": "1s", "look_interval_s": "30s", "answer_within_s": "40s", "cluster": f"t{next(CLUSTERS)}"}
     given = {"hypervisors": list(hosts), "shared_storage": True, "disk_cache": "writethrough", "emulate": True}
     return LibvirtSettings.model_validate(given | usual | fields)
 
