@@ -9,7 +9,7 @@ pool `default`, as with NFS. Needs root. What boots there is in `tiny_guest.py` 
 import importlib.util
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,11 +123,14 @@ class LibvirtServer:
 
     def stop(self) -> None:
         """Ends the VMs too."""
+        import libvirt
+
         if not self.daemon.alive:
             self.start()
         connection = self.connect()
         for domain in connection.listAllDomains(1):
-            domain.destroy()
+            with suppress(libvirt.libvirtError):  # it may have ended meanwhile
+                domain.destroy()
         connection.close()
         self.daemon.stop()
 

@@ -53,8 +53,8 @@ class End:
 
 
 def end_of_result(result: Result, stop_reason: str | None, state: str = "") -> End:
-    """The end of a command whose script wrote a result. A batch system may send its signal to the command as well, which
-    then ends before the script ends it: who was to be stopped and ended by a signal was stopped."""
+    """The end of a command whose script wrote a result. A batch system may send its signal to the command as well,
+    which then ends before the script ends it: who was to be stopped and ended by a signal was stopped."""
     before = f"{state}: " if state else ""
     by_signal = result.exit_code > FIRST_SIGNAL_STATUS
     if result.how is How.STOPPED or (result.how is How.ENDED and by_signal and stop_reason is not None):
