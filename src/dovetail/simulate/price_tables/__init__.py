@@ -1,7 +1,8 @@
 """Dated tables of list prices of cloud machines, and nodes that simulations can launch at these prices.
 
-`list_prices.csv`: public list prices of Linux machines in one region of each of three providers, in USD for an hour, at
-the date in the table. Spot prices change all the time: those of the table are typical of that date.
+`list_prices.csv`: prices of Linux machines in one region of each of three providers, in USD for an hour, at about the
+date in the table. They were written down by hand, for simulations, and were not compared with a source; spot prices,
+start-up times and interruptions are assumptions. What backends launch is priced by `backends.cloud_catalogue`.
 """
 
 import csv
