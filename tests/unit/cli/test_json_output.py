@@ -172,6 +172,7 @@ EXITS = {
     "rollout undo web --to 1": (0, 5),
     "vm migrate machine hypervisor-2": (0, 5),
 }  # some; and once only
+NEEDS_THE_VM_ON = {"vm reboot machine --reset", "vm migrate machine hypervisor-2"}
 #: They have `-o` too, but what they print does not come from a server.
 LOCAL = {"config show", "simulate scenario", "simulate swf"}
 
@@ -233,6 +234,9 @@ def _run_vm(client: Client) -> None:
 
 def run(command: str, files: Path, url: str, *options: str) -> str:
     """What a command prints, without the log of the server, which runs in this process."""
+    if command in NEEDS_THE_VM_ON:  # another command of this table may have switched it off
+        with Client(url) as client:
+            client.set_vm_power("machine", "on")
     words = [word.format(files=files) for word in command.split()]
     place = words.index("--") if "--" in words else len(words)
     result = CliRunner().invoke(app, [*words[:place], *options, "--url", url, *words[place:]])
