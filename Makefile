@@ -58,6 +58,11 @@ lint: $(DEV_READY) ## check style, formatting, types and which room imports whic
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@sh tools/web/check.sh
+
+.PHONY: web-types
+web-types: $(DEV_READY) ## write the types of the dashboard from the OpenAPI description
+	@$(BIN)/python tools/web/schema_types.py
 
 .PHONY: docs
 docs: $(DEV_READY) ## write the reference pages (docs/reference) from the models, and draw the picture of the README

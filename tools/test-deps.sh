@@ -27,6 +27,8 @@ ipmi_sim                                openipmi
 ipmitool                                ipmitool
 sshd                                    openssh-server
 ssh                                     openssh-client
+node                                    nodejs
+npm                                     npm
 lldpd                                   lldpd
 tc                                      iproute2
 libvirtd                                libvirt-daemon-system
@@ -91,3 +93,8 @@ else
 fi
 .venv/bin/python -m tests.servers.helm.programs
 .venv/bin/python -m tests.servers.ministack
+
+# What checks the dashboard.
+if command -v npm >/dev/null 2>&1; then
+    (cd tools/web && npm ci --silent --no-audit --no-fund </dev/null) || echo "test-deps: the packages in tools/web could not be installed"
+fi

@@ -15,11 +15,18 @@ class TokenKind(StrEnum):
     ADMIN = "admin"
     NODE = "node"
     JOIN = "join"
+    LOGIN = "login"  # opens one session of a browser
+    SESSION = "session"  # a browser keeps it in a cookie
 
 
 def new_token(kind: TokenKind) -> str:
     """Its first words say what it is for, so that one found in a wrong place is recognised."""
     return f"dovetail_{kind}_{secrets.token_urlsafe(32)}"
+
+
+def csrf_of(session: str) -> str:
+    """What a page sends along with each change: only a page of this server can know it, and it opens nothing by itself."""
+    return digest_of(f"csrf {session}")
 
 
 def digest_of(token: str) -> str:

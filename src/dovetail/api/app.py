@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import APIRouter, FastAPI
 
@@ -12,6 +13,7 @@ from dovetail.api import (
     cloud,
     cost,
     discovery,
+    login,
     measured_network,
     metal,
     names,
@@ -33,12 +35,12 @@ from dovetail.api.policies import policies, service_affinity
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.body import BodiesInFlight
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
-from dovetail.api.protocol.guard import Guard
+from dovetail.api.protocol.guard import LOGIN, Guard
 from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.api.protocol.openapi import describe
 from dovetail.api.protocol.streams import StreamLimit
 from dovetail.api.questions import questions
-from dovetail.api.system import pages, system
+from dovetail.api.system import dashboard, pages, system
 from dovetail.control.plane import ControlPlane
 
 PREFIX = "/api/v1"
@@ -58,6 +60,7 @@ MODULES = (
     probes,
     sessions,
     tokens,
+    login,
     backends,
     cloud,
     metal,
@@ -108,9 +111,19 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(api)
     app.include_router(system.root)
     app.include_router(pages.router)
+    if plane.settings.web.enabled:
+        app.include_router(dashboard.router)
     app.add_middleware(EncodedSlashes)
     app.add_middleware(FastReports, plane=plane, routes=app)
-    app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=Guard(plane.access).caller)
+    guard = Guard(plane.access, login.cookie_name(plane), partial(_is_open, plane.settings.web.enabled))
+    app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=guard.caller)
     problems.install(app)
     describe(app, PREFIX)
     return app
+
+
+def _is_open(has_dashboard: bool, method: str, path: str) -> bool:
+    """Whether anybody may ask for it: a page without data, or to be let in."""
+    if path == LOGIN and method in ("GET", "POST"):
+        return True
+    return has_dashboard and method in ("GET", "HEAD") and dashboard.is_page(path)

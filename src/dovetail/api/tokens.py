@@ -30,8 +30,10 @@ class JoinTokenBody(Strict):
 @router.post("/tokens/admin")
 async def rotate(request: Request) -> CreatedJson[AdminTokenMade]:
     """Make another admin token. The one of this request is worth nothing from then on."""
-    admin = plane_of(request).access.admin
+    access = plane_of(request).access
+    admin = access.admin
     token = await on_store_thread(admin.rotate)
+    await access.end_sessions()  # they were opened with the old one
     return CreatedJson({"token": token, "file": str(admin.path)})
 
 

@@ -76,6 +76,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "metal": CommandEntry(_NODES, "metal", "Bare metal: power, hardware, sensors, what being off has saved."),
     "token": CommandEntry(_NODES, "tokens", "Who may speak to the server: admin token, nodes that join."),
     "reserve": CommandEntry(_NODES, "queues.reserve", "Reserve capacity, now or later."),
+    "open": CommandEntry(_PROGRAM, "program.open", "The dashboard in the browser, logged in."),
     "kubernetes": CommandEntry(_PROGRAM, "kubernetes.command", "Kubernetes: check our verdicts against its scheduler."),
     "agent": CommandEntry(_PROGRAM, "program.agent", "Make this machine a node of a control plane elsewhere."),
     "serve": CommandEntry(_PROGRAM, "program.serve", "Run the control plane on this machine."),

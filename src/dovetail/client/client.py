@@ -14,6 +14,7 @@ from dovetail.client.cloud import CloudCalls
 from dovetail.client.cost import CostCalls
 from dovetail.client.discovery import DiscoveryCalls
 from dovetail.client.events import EventCalls
+from dovetail.client.login import LoginCalls
 from dovetail.client.metal import MetalCalls
 from dovetail.client.names import NameCalls
 from dovetail.client.network import NetworkCalls
@@ -53,6 +54,7 @@ class Client(
     CloudCalls,
     MetalCalls,
     TokenCalls,
+    LoginCalls,
     VmCalls,
     SystemCalls,
 ):

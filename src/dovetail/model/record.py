@@ -188,7 +188,7 @@ class BackendRecord:
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """A token of a node, or one with which nodes join: `uses_left` times, until `expires_at`."""
+    """A token of a node, one with which nodes join: `uses_left` times, until `expires_at`; or one of a browser."""
 
     id: int
     kind: str

@@ -1,4 +1,5 @@
-"""What people open in a browser: `/`, the server at a glance; `/docs`, the list of its routes; `/openapi.json`.
+"""What people who write programs open in a browser: `/docs`, the list of routes; `/openapi.json`. The dashboard is in
+`dashboard`.
 
 Self-contained: they load nothing from anywhere else. Text from outside is escaped.
 """
@@ -8,12 +9,8 @@ from html import escape
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
-from dovetail.api.protocol.body import plane_of
 from dovetail.api.protocol.openapi import description_of
 from dovetail.api.protocol.replies import Json
-from dovetail.api.system.system import summary_of
-from dovetail.model.text.listing import count
-from dovetail.responses.nodes import ResourceUse
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,58 +25,15 @@ pre { padding: .6rem .8rem; border: 1px solid var(--line); border-radius: 6px; o
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-_COMMANDS = (
-    ("Run something", "dovetail submit --name hello --cpu 1 -- echo hello"),
-    ("See where it is", "dovetail get"),
-    ("Ask why it is there", "dovetail explain hello"),
-    ("Watch the cluster", "dovetail top"),
-)
-_TITLES = {"cpu": "CPU", "memory": "Memory", "disk": "Disk", "gpu": "GPU", "slots": "Task slots"}
 
 
-def _page(title: str, body: str, *, refresh_s: int | None = None) -> Response:
-    refresh = f'<meta http-equiv="refresh" content="{refresh_s}">' if refresh_s else ""
+def _page(title: str, body: str) -> Response:
     return HTMLResponse(
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>{refresh}'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_STYLE}</style></head><body>{body}</body></html>",
         headers=_HEADERS,
     )
-
-
-@router.get("/")
-async def front(request: Request) -> Response:
-    plane = plane_of(request)
-    found = await summary_of(plane)
-    state = "ready" if plane.ready else f"not ready: {plane.trouble}"
-    nodes = found["nodes"]
-    commands = "".join(f"<p>{escape(what)}</p><pre>{escape(command)}</pre>" for what, command in _COMMANDS)
-    body = (
-        f'<h1>Dovetail</h1><p class="lead">Fits work to machines. Version {escape(found["version"])}, '
-        f"{escape(state)}.</p>"
-        f"<h2>Machines</h2><p>{count(nodes['total'], 'node')}, {nodes['online']:,} taking work.</p>"
-        f"<table>{''.join(map(_resource, found['resources'].items()))}</table>"
-        f"<h2>Work</h2><p>{count(found['waiting'], 'workload')} waiting, "
-        f"{count(found['decisions_total'], 'decision')} since the start.</p>"
-        f"<table>{''.join(map(_count, found['workloads'].items()))}</table>"
-        f"<h2>Next</h2>{commands}"
-        '<p><a href="/docs">All routes</a> · <a href="/openapi.json">OpenAPI</a> · '
-        '<a href="/api/v1/summary">Summary as JSON</a> · <a href="/metrics">Metrics</a></p>'
-    )
-    return _page("Dovetail", body, refresh_s=5)
-
-
-def _resource(entry: tuple[str, ResourceUse]) -> str:
-    name, use = entry
-    if not use["capacity"]:
-        return ""
-    title = escape(_TITLES.get(name, name))
-    meter = f'<meter min="0" max="1" value="{min(use["share"], 1):.4f}"></meter>'
-    return f'<tr><td>{title}</td><td>{meter}</td><td class="number">{use["share"]:.1%} allocated</td></tr>'
-
-
-def _count(entry: tuple[str, int]) -> str:
-    return f'<tr><td>{escape(entry[0])}</td><td class="number">{entry[1]:,}</td></tr>'
 
 
 @router.get("/docs")

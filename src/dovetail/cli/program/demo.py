@@ -103,10 +103,12 @@ class _Demo:
         self._url = ""
         self._listens = asyncio.Event()
 
-    def announce(self, plane: "ControlPlane", url: str) -> None:
+    def announce(self, plane: "ControlPlane", url: str, dashboard: str) -> None:
         click.echo(f"Dovetail demo listens on {url}")
         click.echo(f"  data     {plane.settings.folder}")
         click.echo("  cluster  1000 simulated nodes, 8000 GPUs; tenants are moving in …")
+        if dashboard:
+            click.echo(f"  watch    {dashboard}")
         self._url = url
         self._listens.set()
 

@@ -55,7 +55,7 @@ def command(
     serve_until_stopped(settings, announce)
 
 
-def announce(plane: "ControlPlane", url: str) -> None:
+def announce(plane: "ControlPlane", url: str, dashboard: str) -> None:
     """Print the address on stdout, so that a script can read it; logs go to stderr."""
     from dovetail import __version__
 
@@ -67,6 +67,8 @@ def announce(plane: "ControlPlane", url: str) -> None:
     elif not plane.settings.listen.is_loopback:
         lines.append("  others can read what is sent here: without TLS beyond this machine, as the settings say")
     lines.append(f"  nodes  {_nodes(plane)}")
+    if dashboard:
+        lines += ["in a browser, once and within five minutes (dovetail open prints another):", f"  {dashboard}"]
     lines += second_terminal(url)
     lines += ["  dovetail submit --name hello --wait -- echo hi", "  dovetail explain hello", "  dovetail top"]
     click.echo("\n".join([*lines, "Ctrl-C stops it."]))

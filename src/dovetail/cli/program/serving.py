@@ -35,13 +35,12 @@ _KEEP_ALIVE_S = 75  # longer than the usual heartbeat: a new connection costs mo
 
 log = structlog.get_logger()
 
+Announce = Callable[[ControlPlane, str, str], None]
 Beside = Callable[[ControlPlane], Awaitable[None]]
 
 
-def serve_until_stopped(
-    settings: Settings, announce: Callable[[ControlPlane, str], None], beside: Beside | None = None
-) -> None:
-    """`announce` is called once with the plane and the URL; `beside` runs along with the server until it stops."""
+def serve_until_stopped(settings: Settings, announce: Announce, beside: Beside | None = None) -> None:
+    """`announce` is called once with the plane, the URL and a link to the dashboard; `beside` runs along with the server until it stops."""
     if "format" not in settings.logging.model_fields_set and sys.stderr.isatty():
         # Nobody asked for JSON, and a person is watching.
         for_people = settings.logging.model_copy(update={"format": "console"})
@@ -55,7 +54,7 @@ def serve_until_stopped(
 async def _serve(
     settings: Settings,
     listener: socket.socket,
-    announce: Callable[[ControlPlane, str], None],
+    announce: Announce,
     beside: Beside | None,
 ) -> None:
     plane = ControlPlane(settings)
@@ -86,7 +85,7 @@ async def _serve(
     url = url_of(listener, "http" if tls is None else "https")
     urls = client_urls(settings.listen, url)
     _note(settings, urls, None if tls is None else tls[0])
-    announce(plane, url)
+    announce(plane, url, await _dashboard(plane, url))
     companions: list[asyncio.Future[None]] = []
     if beside is not None:
         companions.append(asyncio.ensure_future(beside(plane)))
@@ -99,6 +98,14 @@ async def _serve(
         await asyncio.gather(*companions, return_exceptions=True)
         forget_server(str(settings.token_file.absolute()), urls)
         await plane.stop()
+
+
+async def _dashboard(plane: ControlPlane, url: str) -> str:
+    """A link that logs a browser in, once; empty if there is no dashboard."""
+    if not plane.settings.web.enabled:
+        return ""
+    token, _ = await plane.access.login_link()
+    return f"{url}/login#{token}"
 
 
 def certificate_files(settings: Settings) -> tuple[Path, Path] | None:

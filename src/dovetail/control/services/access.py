@@ -1,8 +1,8 @@
-"""Who calls: whose token a request carries, and the tokens of nodes and for joining.
+"""Who calls: whose token a request carries; the tokens of nodes, for joining, and of browsers.
 
 Guarantees: only digests of tokens are kept. A join token admits no more nodes than it says, also after a crash, and
-none after its time. A node has one token at most; a new one makes the old one worthless. Changes are durable when
-their method returns.
+none after its time. A node has one token at most; a new one makes the old one worthless. A login link opens one session
+of a browser. Changes are durable when their method returns.
 """
 
 import asyncio
@@ -19,6 +19,9 @@ from dovetail.model.text.listing import count
 from dovetail.store.contract import Store
 
 MOST_JOIN_TOKENS = 1000
+MOST_SESSIONS = 200  # the oldest end first
+LINK_TTL_S, SESSION_TTL_S = 300.0, 12 * 3600.0
+_OF_BROWSERS = (TokenKind.LOGIN, TokenKind.SESSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +85,7 @@ class AccessService:
 
     async def forget_node(self, node: str) -> None:
         async with self._turn:
-            old = self._of_node(node)
-            if old:
-                await on_store_thread(self._store.remove_tokens, old)
-                self._replace(old)
+            await self._forget(self._of_node(node))
 
     # --- joining -----------------------------------------------------------------------------------------------
 
@@ -124,8 +124,57 @@ class AccessService:
             record = next((known for known in self.join_tokens() if known.id == join_token), None)
             if record is None:
                 raise NotFound(f"no join token {join_token}; dovetail token list shows them")
-            await on_store_thread(self._store.remove_tokens, [record.digest])
-            self._replace([record.digest])
+            await self._forget([record.digest])
+
+    # --- browsers ----------------------------------------------------------------------------------------------
+
+    async def login_link(self) -> tuple[str, float]:
+        """A token that opens one session within a few minutes, and when it expires."""
+        async with self._turn:
+            return await self._new_of_browser(TokenKind.LOGIN, LINK_TTL_S)
+
+    async def open_session(self, token: str) -> tuple[str, float] | None:
+        """A session for who has an unused login link or the admin token, and when it ends; None for anybody else."""
+        async with self._turn:
+            digest = digest_of(token)
+            link = self._by_digest.get(digest)
+            if not self.admin.matches(token):
+                if link is None or link.kind != TokenKind.LOGIN or not _is_valid(link, time.time()):
+                    return None
+                await self._forget([digest])  # before it is used
+            return await self._new_of_browser(TokenKind.SESSION, SESSION_TTL_S)
+
+    def session_end(self, token: str) -> float | None:
+        """When this session ends; None if it has."""
+        record = self._by_digest.get(digest_of(token))
+        if record is None or record.kind != TokenKind.SESSION or not _is_valid(record, time.time()):
+            return None
+        return record.expires_at
+
+    async def end_session(self, token: str) -> None:
+        async with self._turn:
+            await self._forget([digest for digest in [digest_of(token)] if digest in self._by_digest])
+
+    async def end_sessions(self) -> None:
+        """Of all browsers, and the links that would open more."""
+        async with self._turn:
+            await self._forget([digest for digest, known in self._by_digest.items() if known.kind in _OF_BROWSERS])
+
+    async def _new_of_browser(self, kind: TokenKind, ttl_s: float) -> tuple[str, float]:
+        now = time.time()
+        token, expires_at = new_token(kind), now + ttl_s
+        known = sorted((one for one in self._by_digest.values() if one.kind in _OF_BROWSERS), key=lambda one: one.id)
+        old = [one.digest for one in known[: max(0, len(known) - MOST_SESSIONS + 1)] if _is_valid(one, now)]
+        old += [one.digest for one in known if not _is_valid(one, now)]
+        record = TokenRecord(self._take_id(), kind, digest_of(token), now, expires_at=expires_at)
+        await on_store_thread(partial(self._store.put_token, record, old))
+        self._replace(old, record)
+        return token, expires_at
+
+    async def _forget(self, digests: list[str]) -> None:
+        if digests:
+            await on_store_thread(self._store.remove_tokens, digests)
+            self._replace(digests)
 
     # --- inside ------------------------------------------------------------------------------------------------
 

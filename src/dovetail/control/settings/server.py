@@ -68,6 +68,13 @@ def _as_tls(value: Any) -> Any:
     return {} if value == SELF_SIGNED else value
 
 
+class WebSettings(Strict):
+    """The dashboard."""
+
+    enabled: bool = True
+    """Serve the dashboard at `/`, on the port of the API. Without it, only the API answers."""
+
+
 class Listen(Strict):
     host: Annotated[str, Field(min_length=1, max_length=253)] = "127.0.0.1"
     """The address that the server listens on. Others can reach it only if it is not the loopback: `0.0.0.0` is every
@@ -197,6 +204,8 @@ class Settings(Strict):
     """The folder of the database, of secrets and of run folders; made if it is missing."""
     listen: Listen = Listen()
     """Where the API listens."""
+    web: WebSettings = WebSettings()
+    """The dashboard in the browser."""
     access: AccessSettings = AccessSettings()
     """Who may speak to the server (`docs/security.md`)."""
     limits: RequestLimits = RequestLimits()

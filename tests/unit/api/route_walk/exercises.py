@@ -581,6 +581,16 @@ def tokens(walk: Walk) -> None:
     assert walk.client.rotate_admin_token()["token"]
 
 
+@exercises("POST /login/links", "POST /login", "GET /login", "DELETE /login")
+def sessions_of_browsers(walk: Walk) -> None:
+    token = walk.client.login_link()["path"].partition("#")[2]
+    walk.http.request("GET", "/login")
+    opened = walk.http.request("POST", "/login", json={"token": token})
+    cookie = {"Cookie": opened.headers["set-cookie"].partition(";")[0], "X-Dovetail-CSRF": opened.json()["csrf"]}
+    assert walk.http.request("GET", "/login", headers=cookie).json()["pages"]
+    walk.http.request("DELETE", "/login", headers=cookie)
+
+
 @exercises("POST /nodes/{name}/token")
 def node_token(walk: Walk) -> None:
     walk.client.register_node({"name": "has-token", "capacity": {"cpu": 1}})

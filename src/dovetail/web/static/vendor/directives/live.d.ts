@@ -1,0 +1,1 @@
+export function live<T>(value: T): T;

@@ -1,0 +1,91 @@
+"""A real browser, logged in to a live server, which notes everything that a page must not do."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from dovetail.client import Client
+
+PROGRAM = "/usr/bin/chromium"
+_OPTIONS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run"),
+]
+
+
+def missing() -> str:
+    """What is missing to run a browser here; empty if nothing is."""
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return "the package playwright is missing"
+    return "" if shutil.which(PROGRAM) else "the program chromium is missing (Debian: chromium)"
+
+
+@dataclass
+class Faults:
+    """What a page must not do. `allowed`: parts of messages that a test expects, such as those of a stopped server."""
+
+    found: list[str] = field(default_factory=list)
+    allowed: list[str] = field(default_factory=list)
+
+    def add(self, words: str) -> None:
+        if not any(one in words for one in self.allowed):
+            self.found.append(words)
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Chromium, as long as the block runs; skips the test where there is none."""
+    if why := missing():
+        pytest.skip(why)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=PROGRAM, args=_OPTIONS)
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+@contextmanager
+def page_of(
+    started: Any, client: Client, path: str = "/", *, width: int = 1440, height: int = 900, dark: bool = False
+) -> Iterator[tuple[Any, Faults]]:
+    """A page of the dashboard of this client's server, logged in by a link; checks at the end that it did nothing that
+    it must not do."""
+    scheme = "dark" if dark else "light"
+    context = started.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB", ignore_https_errors=True
+    )
+    faults = Faults()
+    try:
+        page = context.new_page()
+        watch(page, faults, client.url)
+        link, _, token = client.login_link()["path"].partition("#")
+        page.goto(f"{client.url}{link}?next={quote(path, safe='')}#{token}")
+        page.wait_for_selector("#main[aria-busy=false]")
+        yield page, faults
+        assert faults.found == []
+    finally:
+        context.close()
+
+
+def watch(page: Any, faults: Faults, url: str) -> None:
+    own = urlsplit(url).netloc
+    page.on("console", lambda said: faults.add(f"console: {said.text}") if said.type == "error" else None)
+    page.on("pageerror", lambda error: faults.add(f"error: {error}"))
+    page.on("dialog", lambda dialog: faults.add(f"dialog: {dialog.message}"))
+
+    def requested(request: Any) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob") and parts.netloc != own:
+            faults.add(f"a request to another host: {request.url}")
+
+    page.on("request", requested)
