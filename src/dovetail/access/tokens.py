@@ -25,7 +25,7 @@ def new_token(kind: TokenKind) -> str:
 
 
 def csrf_of(session: str) -> str:
-    """What a page sends along with each change: only a page of this server can know it, and it opens nothing by itself."""
+    """What a page sends along with each change. Only a page of this server can know it, and it opens nothing itself."""
     return digest_of(f"csrf {session}")
 
 

@@ -35,9 +35,9 @@ from dovetail.api.policies import policies, service_affinity
 from dovetail.api.protocol import problems
 from dovetail.api.protocol.body import BodiesInFlight
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
-from dovetail.api.protocol.guard import LOGIN, Guard
+from dovetail.api.protocol.guard import Guard
 from dovetail.api.protocol.known_hosts import KnownHosts
-from dovetail.api.protocol.openapi import describe
+from dovetail.api.protocol.openapi import OPEN_OPERATIONS, describe
 from dovetail.api.protocol.streams import StreamLimit
 from dovetail.api.questions import questions
 from dovetail.api.system import dashboard, pages, system
@@ -124,6 +124,6 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
 
 def _is_open(has_dashboard: bool, method: str, path: str) -> bool:
     """Whether anybody may ask for it: a page without data, or to be let in."""
-    if path == LOGIN and method in ("GET", "POST"):
+    if (method, path) in OPEN_OPERATIONS:
         return True
     return has_dashboard and method in ("GET", "HEAD") and dashboard.is_page(path)

@@ -4,6 +4,7 @@ import base64
 import re
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -45,7 +46,8 @@ def test_every_route_but_the_probes_needs_a_token(url: str, stranger: httpx.Clie
     asked = 0
     for path, operations in document["paths"].items():
         for method in METHODS & operations.keys():
-            if path in ("/health", "/ready"):
+            if path in ("/health", "/ready") or (path == f"{API}/login" and method in ("get", "post")):
+                assert operations[method]["security"] == []
                 continue
             address = re.sub(r"\{[^}]*\}", "1", path)
             problem = problem_in(stranger.request(method, address), 401)
@@ -54,7 +56,7 @@ def test_every_route_but_the_probes_needs_a_token(url: str, stranger: httpx.Clie
     assert asked > 70
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/metrics", "/nowhere", f"{API}/events", "//health"])
+@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/metrics", "/nowhere", f"{API}/events", "/health/"])
 def test_pages_streams_and_addresses_without_a_route_need_one_too(stranger: httpx.Client, path: str) -> None:
     answer = stranger.get(path, headers={"Accept": "text/event-stream"})
     problem = problem_in(answer, 401)
@@ -79,11 +81,11 @@ def test_two_tokens_are_none(url: str, stranger: httpx.Client) -> None:
 
 
 def test_a_browser_sends_the_token_as_a_password_and_only_reads(url: str, stranger: httpx.Client) -> None:
-    asks = stranger.get("/", headers={"Accept": "text/html"})
+    asks = stranger.get("/docs", headers={"Accept": "text/html"})
     assert asks.headers["www-authenticate"].startswith("Basic ")
     password = base64.b64encode(f"anybody:{own_token(url)}".encode()).decode()
     as_browser = {"Authorization": f"Basic {password}"}
-    assert stranger.get("/", headers=as_browser).status_code == 200
+    assert stranger.get("/docs", headers=as_browser).status_code == 200
     problem_in(stranger.post(f"{API}/workloads", json={"name": "clicked"}, headers=as_browser), 401)
 
 
@@ -253,3 +255,25 @@ def test_a_token_that_differs_in_one_letter_is_refused(url: str) -> None:
         letters[place] = "x" if letters[place] != "x" else "y"
         answer = httpx.get(f"{url}{API}/nodes", headers=bearer("".join(letters)), trust_env=False, timeout=60)
         assert answer.status_code == 401
+
+
+def test_a_login_link_opens_one_session_and_nothing_else(url: str, stranger: httpx.Client) -> None:
+    made = stranger.post(f"{API}/login/links", headers=bearer(own_token(url))).json()
+    token = made["path"].partition("#")[2]
+    assert made["expires_at"] <= time.time() + 300
+    problem_in(stranger.post(f"{API}/nodes", json={"name": "x"}, headers=bearer(token)), 403)
+    assert stranger.post(f"{API}/login", json={"token": token}).status_code == 201
+    stranger.cookies.clear()
+    problem_in(stranger.post(f"{API}/login", json={"token": token}), 401)
+    problem_in(stranger.post(f"{API}/login", json={"token": "x" * 9999}), 422)
+
+
+def test_pages_hold_no_data_and_their_files_are_kept_for_ever(stranger: httpx.Client) -> None:
+    shell = stranger.get("/workload/team/anything%2Fat-all")
+    assert shell.headers["cache-control"] == "no-cache"
+    for address in re.findall(r'(?:href|src)="([^"]+)"', shell.text):
+        file = stranger.get(address)
+        assert file.status_code == 200, address
+        assert "immutable" in file.headers["cache-control"]
+    for wrong in ("/web/0/app.js", f"{address.rpartition('/')[0]}/../../assets.py", "/web/", "/web/index.html"):
+        assert stranger.get(wrong).status_code in (401, 404)

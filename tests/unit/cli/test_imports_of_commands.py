@@ -94,6 +94,7 @@ ASKED = """
     metal savings
     token
     token join
+    open
     reserve
     services
     services kept

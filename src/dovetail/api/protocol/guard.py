@@ -1,9 +1,9 @@
 """Who may ask for what: every request but a probe carries a token, and a node's token speaks for that node alone.
 
 Guarantees: what is not listed here for nodes and joining needs the admin token, or a session of a browser that was
-opened with it (`api.login`). Nothing of a token comes into an answer or a log. A session changes something only together
-with what a page of this server knows (`csrf_of`). A browser may also send the token as a password, for reading only: it
-sends a password along with requests of other pages too.
+opened with it (`api.login`). Nothing of a token comes into an answer or a log. A session changes something only
+together with what a page of this server knows (`csrf_of`). A browser may also send the token as a password, for reading
+only: it sends a password along with requests of other pages too.
 """
 
 import binascii
@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
 from dovetail.access.tokens import MAX_LENGTH, TokenKind, csrf_of, is_same
+from dovetail.api.protocol.openapi import LOGIN
 from dovetail.api.protocol.problems import PROBES, HttpProblem
 from dovetail.control.services.access import AccessService, Caller
 
@@ -24,7 +25,6 @@ _ENDPOINTS = "/api/v1/endpoints"
 _REGISTER = ("POST", "/api/v1/nodes")
 _MAX_COOKIES = 16_000
 CSRF = "X-Dovetail-CSRF"
-LOGIN = "/api/v1/login"
 _WHERE = "it lies in admin.token in the data folder of the server, where commands of the same account find it"
 _WHAT_TO_DO = f"{_WHERE}; elsewhere set DOVETAIL_TOKEN, or give --token-file FILE"
 
@@ -39,7 +39,7 @@ class Guard:
         if self._is_open(method, path):
             return None
         token = _token_in(headers, method)
-        found = self._of_session(headers, method, path) if token is None else self._access.caller(token)
+        found = self._of_session(headers, method) if token is None else self._access.caller(token)
         if found is None and path not in PROBES:
             words = "this request carries no token" if token is None else "this token is not, or no longer, valid here"
             raise HttpProblem(401, f"{words}; {_WHAT_TO_DO}", headers={"WWW-Authenticate": _challenge(headers)})
@@ -47,7 +47,7 @@ class Guard:
             raise HttpProblem(403, f"{_words(found)}; use the admin token for anything else")
         return found
 
-    def _of_session(self, headers: Headers, method: str, path: str) -> Caller | None:
+    def _of_session(self, headers: Headers, method: str) -> Caller | None:
         """Whom the cookie of a browser speaks for."""
         session = session_in(headers, self._cookie)
         if session is None or self._access.session_end(session) is None:

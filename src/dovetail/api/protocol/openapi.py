@@ -26,6 +26,8 @@ _TEXT: dict[str, Any] = {"type": "string"}
 _SCHEME = "token"  # the name of the way in which a request says who asks
 
 OPEN_PATHS = frozenset({"/health", "/ready"})  # whoever probes needs no token
+LOGIN = "/api/v1/login"
+OPEN_OPERATIONS = frozenset({("GET", LOGIN), ("POST", LOGIN)})  # nor does a browser that asks to be let in
 
 _described: dict[str, Any] = {}  # every type that some route takes or answers, by the name of its schema
 
@@ -73,9 +75,10 @@ def describe(app: FastAPI, prefix: str) -> None:
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
             for path, operations in found["paths"].items():
-                for operation in operations.values():
+                for method, operation in operations.items():
                     operation["responses"].pop("422", None)  # FastAPI's own; problems are under `default`
-                    operation["security"] = [] if path in OPEN_PATHS else [{_SCHEME: []}]
+                    is_open = path in OPEN_PATHS or (method.upper(), path) in OPEN_OPERATIONS
+                    operation["security"] = [] if is_open else [{_SCHEME: []}]
             found["components"]["securitySchemes"] = {_SCHEME: {"type": "http", "scheme": "bearer"}}
             _rename_bounds(schemas)
             add_links(found, prefix)

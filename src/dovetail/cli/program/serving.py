@@ -40,7 +40,8 @@ Beside = Callable[[ControlPlane], Awaitable[None]]
 
 
 def serve_until_stopped(settings: Settings, announce: Announce, beside: Beside | None = None) -> None:
-    """`announce` is called once with the plane, the URL and a link to the dashboard; `beside` runs along with the server until it stops."""
+    """`announce` is called once with the plane, the URL and a link to the dashboard. `beside` runs along with the
+    server until it stops."""
     if "format" not in settings.logging.model_fields_set and sys.stderr.isatty():
         # Nobody asked for JSON, and a person is watching.
         for_people = settings.logging.model_copy(update={"format": "console"})

@@ -376,6 +376,14 @@ def where_a_service_is(walk: CommandWalk) -> None:
     walk.client.remove_backend("found")
 
 
+@uses("open")
+def open_the_dashboard(walk: CommandWalk) -> None:
+    walk.running("shown")
+    assert "/login?next=%2F#dovetail_login_" in walk.run("open")
+    assert "?next=%2Fworkload%2Fdefault%2Fshown#dovetail_login_" in walk.run("open shown --no-browser")
+    walk.client.cancel("shown")
+
+
 @uses("token list", "token rotate", "token join", "token revoke", "token node")
 def tokens(walk: CommandWalk) -> None:
     # The last line: the server, which runs in this process, logs before it.
