@@ -20,7 +20,16 @@ from dovetail.placement import registry
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
-RECIPES = ("filter", "score", "strategy", "backend", "route with its command", "subsystem", "page of the dashboard", "benchmark")
+RECIPES = (
+    "filter",
+    "score",
+    "strategy",
+    "backend",
+    "route with its command",
+    "subsystem",
+    "page of the dashboard",
+    "benchmark",
+)
 
 SCORE = '''
 """Prefers nodes whose name is short."""
