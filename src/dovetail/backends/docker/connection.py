@@ -16,6 +16,7 @@ import httpx
 
 from dovetail.backends.docker.raw_stream import RawStream
 from dovetail.backends.docker.settings import HostSettings, Tls
+from dovetail.backends.hosts.attempts import HostUnreachable
 
 KEPT_CONNECTIONS = 20
 KEPT_FOR_S = 30.0
@@ -23,8 +24,8 @@ BLOCK_BYTES = 64 * 1024
 MAX_ERROR_CHARACTERS = 500
 
 
-class DockerUnreachable(Exception):
-    """The engine did not answer; the call may or may not have had an effect."""
+class DockerUnreachable(HostUnreachable):
+    """Of the engine."""
 
 
 class Connection:

@@ -23,6 +23,7 @@ from typing import Any
 from dovetail.backends.attempt_journal import Record, State
 from dovetail.backends.docker.container import GRACE_S, RUN_FOR_S
 from dovetail.backends.docker.failures import FAILURES
+from dovetail.backends.hosts.attempt_step import AttemptAction, AttemptStep
 from dovetail.model.text.quantity import show_bytes
 
 UNUSABLE_EXIT, NOT_FOUND_EXIT = 126, 127  # as shells and Docker use them
@@ -51,26 +52,6 @@ class Seen:
     memory_limit_bytes: int = 0
     grace_s: int = USUAL_GRACE_S
     run_for_s: float | None = None
-
-
-class Do(StrEnum):
-    CREATE = "create"
-    START = "start"
-    STOP = "stop"
-    REST = "rest"
-    END = "end"
-    REPORT = "report"
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptStep:
-    """All fields but `do` belong to END. `ran`: its command was started."""
-
-    do: Do
-    exit_code: int | None = None
-    reason: str = ""
-    ran: bool = False
-    remove: bool = False
 
 
 def seen_in(inspected: dict[str, Any]) -> Seen:
@@ -104,30 +85,33 @@ def moment(text: str) -> float | None:
 
 def decide(record: Record, seen: Seen | None) -> AttemptStep:
     if record.state is State.ENDED:
-        return AttemptStep(Do.REPORT)
+        return AttemptStep(AttemptAction.REPORT)
     stopping = record.state is State.STOPPING
-    asked = AttemptStep(Do.END, record.stop_code, record.stop_reason or "stopped", ran=record.stop_sent, remove=True)
+    words = record.stop_reason or "stopped"
+    asked = AttemptStep(AttemptAction.END, record.stop_code, words, ran=record.stop_sent, remove=True)
     if seen is None:
         if stopping:
             return asked
-        lost = AttemptStep(Do.END, None, "lost: its container was removed from the host by somebody else", ran=True)
-        return lost if record.created else AttemptStep(Do.CREATE)
+        if not record.created:
+            return AttemptStep(AttemptAction.MAKE)
+        lost = "lost: its container was removed from the host by somebody else"
+        return AttemptStep(AttemptAction.END, None, lost, ran=True)
     if seen.stage is Stage.CREATED:
-        return asked if stopping else AttemptStep(Do.START)
+        return asked if stopping else AttemptStep(AttemptAction.START)
     if seen.stage is Stage.UNSTARTABLE:
         return asked if stopping else could_not_start(seen.exit_code, seen.error)
     if seen.stage is Stage.RUNNING:
-        return AttemptStep(Do.STOP if stopping else Do.REST)
+        return AttemptStep(AttemptAction.STOP if stopping else AttemptAction.REST)
     if stopping and record.stop_sent:
-        return AttemptStep(Do.END, record.stop_code, record.stop_reason or "stopped", ran=True)
-    return AttemptStep(Do.END, seen.exit_code, how_it_ended(seen), ran=True)
+        return AttemptStep(AttemptAction.END, record.stop_code, words, ran=True)
+    return AttemptStep(AttemptAction.END, seen.exit_code, how_it_ended(seen), ran=True)
 
 
 def could_not_start(exit_code: int, words: str) -> AttemptStep:
     """A missing or unusable command has an exit code, as in a shell; anything else is a refusal."""
     by_command = exit_code in (UNUSABLE_EXIT, NOT_FOUND_EXIT)
     reason = f"its command could not be started: {words}" if by_command else f"it could not be started: {words}"
-    return AttemptStep(Do.END, exit_code if by_command else None, FAILURES.advised(reason), remove=True)
+    return AttemptStep(AttemptAction.END, exit_code if by_command else None, FAILURES.advised(reason), remove=True)
 
 
 def how_it_ended(seen: Seen) -> str:

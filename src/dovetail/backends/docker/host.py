@@ -1,8 +1,6 @@
-"""One host: keeps the connection to its engine, watches its containers, and reports the node's state.
+"""One Docker host: what its engine says of it, of its containers, and of what they wrote.
 
-Guarantees: a host that does not answer is reported offline and is tried again for ever, with backoff; when it is back,
-all of its containers are checked first. Changes come from its events and from a poll every `look_interval_s`, so a
-lost event delays a report but loses none. A container of ours whose end was reported is removed and not reported
+Guarantees (and those of `hosts.connected_host`): a container of ours whose end was reported is removed and not reported
 again.
 """
 
@@ -10,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,13 +33,12 @@ from dovetail.backends.docker.images import Images, labels_of_images
 from dovetail.backends.docker.node import Observer, cores, describe, engine_id
 from dovetail.backends.docker.sessions import attach_to, execute_in
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
+from dovetail.backends.hosts.connected_host import ConnectedHost
 from dovetail.backends.log_streams import LogStreams, offset_since
 from dovetail.backends.retention import to_remove
-from dovetail.model.backoff import Backoff
-from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
+from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
 TIDY_INTERVAL_S = 600.0
 EVENTS_BEFORE_S = 2.0  # events are read from so long before, in case the host's clock is coarse
 LIVE = ["created", "running", "paused", "restarting"]
@@ -52,7 +49,10 @@ EVENTS = {
 _log = logging.getLogger(__name__)
 
 
-class Host:
+class Host(ConnectedHost):
+    kind, host_word = "docker", "host"
+    attempts: DockerAttempts
+
     def __init__(
         self,
         settings: HostSettings,
@@ -63,19 +63,12 @@ class Host:
         same_engine: Callable[[str, str], str | None],
     ) -> None:
         """`same_engine(engine id, host)`: another host of the backend that is the same engine under another name."""
-        self.name = settings.name
-        self.met = asyncio.Event()
-        """It was tried once, successfully or not."""
-        self.trouble = "it has not been asked yet"
+        super().__init__(settings.name, report, backend.look_interval_s)
         self._settings, self._backend = settings, backend
-        self._identity, self._journal, self._report, self._same_engine = identity, journal, report, same_engine
+        self._identity, self._journal, self._same_engine = identity, journal, same_engine
         self._api = EngineApi(Connection(settings), backend.answer_within_s)
         self._images = Images(self._api, backend.pull, backend.registries)
         self._info: dict[str, Any] = {}
-        self._reported: Node | None = None  # as it was last reported; None: it has to be reported
-        self._offline_reported = False
-        self._poll_now = asyncio.Event()
-        self._broken = asyncio.Event()
         self._adopted = False
         self._outputs = LogStreams()
         self._observer = Observer(self._api)
@@ -83,27 +76,6 @@ class Host:
         self.attempts = DockerAttempts(
             identity, self._api, journal, self._images, report, self._body_of, backend.parallel, self._check_connection
         )
-
-    @property
-    def online(self) -> bool:
-        return self.attempts.reachable.is_set()
-
-    async def run(self) -> None:
-        """Until cancelled."""
-        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
-        while True:
-            try:
-                await self._connect()
-                backoff.reset()
-                self.met.set()
-                await self._stay_connected()
-            except DockerUnreachable as error:
-                await self._mark_offline(str(error))
-            except Exception as error:  # an engine with unexpected answers gets no work
-                _log.exception("host %s: trying again in %.1f s", self.name, backoff.pause_s)
-                await self._mark_offline(f"{type(error).__name__}: {error}")
-            self.met.set()
-            await asyncio.sleep(backoff.next_s())
 
     async def close(self) -> None:
         await self.attempts.close()
@@ -171,7 +143,7 @@ class Host:
 
     # --- how the host is -------------------------------------------------------------------------------------
 
-    async def _connect(self) -> None:
+    async def _greet(self) -> Node:
         await self._api.greet()
         node = await self.describe()
         same = self._same_engine(engine_id(self._info), self.name)
@@ -182,71 +154,23 @@ class Host:
             )
         now = moment(str(self._info.get("SystemTime", "")))
         self.attempts.set_clock(time.time() if now is None else now)
-        self._broken.clear()
-        self.trouble = ""
-        self.attempts.reachable.set()
-        await self._announce(node)
-        await self._look()
-
-    async def _announce(self, node: Node) -> None:
-        if node != self._reported and await self._send(NodeJoined(node)):
-            self._reported = node
-            self._offline_reported = False
-
-    async def _mark_offline(self, reason: str) -> None:
-        self.attempts.reachable.clear()
-        self.trouble = reason
-        if self._offline_reported:
-            return
-        _log.warning("host %s is offline: %s", self.name, reason)
-        if await self._send(NodeHealthChanged(self.name, False, reason)):
-            self._offline_reported = True
-            self._reported = None  # when it is back, NodeJoined also reports it as online
-
-    async def _send(self, event: NodeJoined | NodeHealthChanged | NodeObserved) -> bool:
-        """False if the receiver failed, which says nothing about the host. The report is repeated later."""
-        try:
-            await self._report(event)
-        except Exception:
-            _log.exception("host %s: a report failed and will be made again", self.name)
-            return False
-        return True
-
-    def _check_connection(self) -> None:
-        """A call got no answer: connect again."""
-        self.attempts.reachable.clear()
-        self._broken.set()
+        return node
 
     # --- what happens there ----------------------------------------------------------------------------------
 
-    async def _stay_connected(self) -> None:
-        """Until the connection breaks. `run` then reconnects once, and the host is offline if that fails."""
-        tasks: list[asyncio.Task[Any]] = [
-            asyncio.create_task(work, name=f"docker: {what} of {self.name}")
-            for what, work in (
-                ("events", self._follow_events()),
-                ("pings", self._ping()),
-                ("looks", self._poll()),
-                ("use", self._observe()),
-                ("tidying", self._remove_old()),
-                ("trouble", self._broken.wait()),
-            )
+    def _work(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
+        return [
+            ("events", self._follow_events()),
+            ("pings", self._ping()),
+            ("use", self._observe()),
+            ("tidying", self._remove_old()),
         ]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            found = await asyncio.gather(*tasks, return_exceptions=True)
-        for task, error in zip(tasks, found, strict=True):
-            if task in done and isinstance(error, Exception) and not isinstance(error, DockerUnreachable):
-                raise error
 
     async def _follow_events(self) -> None:
         since = moment(str(self._info.get("SystemTime", ""))) or time.time()
         async for event in self._api.events(since - EVENTS_BEFORE_S, EVENTS):
             if event.get("Type") == "image":
-                self._poll_now.set()
+                self.look_again()
                 continue
             key = self._identity.key_of((event.get("Actor") or {}).get("Attributes") or {})
             if key is not None:
@@ -258,17 +182,8 @@ class Host:
             await asyncio.sleep(self._backend.look_interval_s)
             await self._api.greet()
 
-    async def _poll(self) -> None:
-        while True:
-            try:
-                async with asyncio.timeout(self._backend.look_interval_s):
-                    await self._poll_now.wait()
-            except TimeoutError:
-                pass
-            self._poll_now.clear()
-            await self._announce(await self.describe())
-            await self._look()
-            await self._outputs.close_idle()
+    async def _after_look(self) -> None:
+        await self._outputs.close_idle()
 
     async def _look(self) -> None:
         """Check every live container of ours, and every attempt that should have one."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import libvirt
 
+from dovetail.backends.hosts.attempts import HostUnreachable
 from dovetail.backends.libvirt.event_loop import ensure_event_loop
 
 KEEPALIVE_S, KEEPALIVES = 5, 3
@@ -23,7 +24,7 @@ T = TypeVar("T")
 Virt = Any  # libvirt.virConnect: the package has no types
 
 
-class HypervisorUnreachable(Exception):
+class HypervisorUnreachable(HostUnreachable):
     """It did not answer, or not in time. What was asked of it may have happened."""
 
 

@@ -18,23 +18,14 @@ was cut by others, or whose QEMU crashed, is lost.
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
 from dovetail.backends.attempt_journal import Record, State
+from dovetail.backends.hosts.attempt_step import AttemptAction, AttemptStep
 from dovetail.backends.libvirt.naming import DomainMark
 from dovetail.backends.libvirt.power import LastEnd, Power
 
 PANIC_EXIT = 1
 _EXIT_LINE = re.compile(rb"dovetail: exit (\d{1,3})\s*\Z")
-
-
-class DomainAction(StrEnum):
-    DEFINE = "define"
-    START = "start"
-    STOP = "stop"
-    REST = "rest"
-    END = "end"
-    REPORT = "report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,37 +39,30 @@ class SeenDomain:
     console_end: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class DomainStep:
-    """All fields but `action` belong to END. `ran`: the VM was started."""
-
-    action: DomainAction
-    exit_code: int | None = None
-    reason: str = ""
-    ran: bool = False
-
-
-def decide(record: Record, seen: SeenDomain | None) -> DomainStep:
+def decide(record: Record, seen: SeenDomain | None) -> AttemptStep:
     if record.state is State.ENDED:
-        return DomainStep(DomainAction.REPORT)
+        return AttemptStep(AttemptAction.REPORT)
     stopping = record.state is State.STOPPING
     words = record.stop_reason or "stopped"
-    asked = DomainStep(DomainAction.END, record.stop_code, words, ran=record.stop_sent)
+    asked = AttemptStep(AttemptAction.END, record.stop_code, words, ran=record.stop_sent, remove=True)
     if seen is None:
         if stopping:
             return asked
-        lost = DomainStep(DomainAction.END, None, "lost: its domain was removed by somebody else", ran=True)
-        return lost if record.created else DomainStep(DomainAction.DEFINE)
+        if not record.created:
+            return AttemptStep(AttemptAction.MAKE)
+        lost = "lost: its domain was removed by somebody else"
+        return AttemptStep(AttemptAction.END, None, lost, ran=True, remove=True)
     if seen.never_ran:
-        return asked if stopping else DomainStep(DomainAction.START)
+        return asked if stopping else AttemptStep(AttemptAction.START)
     if seen.power is Power.OFF and seen.last_end is LastEnd.FAILED:
-        return asked if stopping else DomainStep(DomainAction.END, None, "it could not be started: QEMU ended at once")
+        refused = AttemptStep(AttemptAction.END, None, "it could not be started: QEMU ended at once", remove=True)
+        return asked if stopping else refused
     if seen.power in (Power.RUNNING, Power.PAUSED):
-        return DomainStep(DomainAction.STOP if stopping else DomainAction.REST)
+        return AttemptStep(AttemptAction.STOP if stopping else AttemptAction.REST)
     if stopping and (record.stop_sent or seen.power is Power.PANICKED or _is_off_on_purpose(seen)):
-        return DomainStep(DomainAction.END, record.stop_code, words, ran=True)
+        return AttemptStep(AttemptAction.END, record.stop_code, words, ran=True, remove=True)
     if _is_off_on_purpose(seen):
-        return DomainStep(DomainAction.REST)
+        return AttemptStep(AttemptAction.REST)
     return how_it_ended(seen)
 
 
@@ -86,9 +70,9 @@ def _is_off_on_purpose(seen: SeenDomain) -> bool:
     return seen.power is Power.OFF and seen.mark is not None and seen.mark.off
 
 
-def how_it_ended(seen: SeenDomain) -> DomainStep:
-    def end(exit_code: int | None, reason: str) -> DomainStep:
-        return DomainStep(DomainAction.END, exit_code, reason, ran=True)
+def how_it_ended(seen: SeenDomain) -> AttemptStep:
+    def end(exit_code: int | None, reason: str) -> AttemptStep:
+        return AttemptStep(AttemptAction.END, exit_code, reason, ran=True, remove=True)
 
     if seen.power is Power.PANICKED:
         return end(PANIC_EXIT, "the guest's kernel panicked; its console says why")

@@ -1,16 +1,14 @@
-"""One hypervisor: keeps connections to it, watches its domains, and reports the node's state.
+"""One hypervisor: what libvirt says of it and of its domains.
 
-Guarantees: a hypervisor that does not answer is reported offline and is tried again for ever, with backoff; when it is
-back, all of its domains are checked first. Changes come from its events and from a poll every `look_interval_s`, so a
-lost event delays a report but loses none. A domain of ours whose end was reported is removed and not reported again;
-domains of others are counted and left alone.
+Guarantees (and those of `hosts.connected_host`): a domain of ours whose end was reported is removed and not reported
+again; domains of others are counted and left alone.
 """
 
 import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -18,6 +16,8 @@ import libvirt
 
 from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import LogChunk, MeasuredTask, Phase, Report, Status
+from dovetail.backends.hosts.attempts import HostUnreachable
+from dovetail.backends.hosts.connected_host import ConnectedHost
 from dovetail.backends.libvirt.attempts import LibvirtAttempts
 from dovetail.backends.libvirt.connection import HypervisorConnections, HypervisorUnreachable, Virt, close
 from dovetail.backends.libvirt.domain_state import DomainStats, all_domains, find_domain, mark_of
@@ -30,17 +30,19 @@ from dovetail.backends.libvirt.settings import HypervisorSettings, LibvirtSettin
 from dovetail.backends.libvirt.storage import VmStorage
 from dovetail.backends.log_streams import whole_characters
 from dovetail.backends.retention import to_remove
-from dovetail.model.backoff import Backoff
-from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
+from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 5.0
 TIDY_INTERVAL_S = 600.0
 OFFERED_FOR_S = 60.0
 _log = logging.getLogger(__name__)
 
 
-class Hypervisor:
+class Hypervisor(ConnectedHost):
+    kind, host_word = "libvirt", "hypervisor"
+    attempts: LibvirtAttempts
+    said_by_host = (HostUnreachable, libvirt.libvirtError)  # such as a storage pool that is not there
+
     def __init__(
         self,
         settings: HypervisorSettings,
@@ -51,19 +53,13 @@ class Hypervisor:
         same_host: Callable[[str, str], str | None],
     ) -> None:
         """`same_host(uuid, name)`: another hypervisor of the backend that is the same one under another name."""
-        self.name, self.settings = settings.name, settings
-        self.met = asyncio.Event()
-        """It was tried once, successfully or not."""
-        self.trouble = "it has not been asked yet"
+        super().__init__(settings.name, report, backend.look_interval_s)
+        self.settings = settings
         self.connections = HypervisorConnections(settings.connection, backend.parallel, backend.answer_within_s)
         storage = VmStorage(settings.pool or backend.pool, identity, backend.allow_paths)
         self.domains = HostDomains(identity, storage, backend.disk_cache)
         self._backend, self._identity, self._journal = backend, identity, journal
-        self._report, self._same_host = report, same_host
-        self._reported: Node | None = None  # as it was last reported; None: it has to be reported
-        self._offline_reported = False
-        self._poll_now = asyncio.Event()
-        self._broken = asyncio.Event()
+        self._same_host = same_host
         self._foreign: dict[str, str | None] = {}  # keys of domains that we did not name, by UUID
         self._offered: dict[str, float] = {}  # domains of others that will be adopted: until when, by UUID
         self._observer, self._meter = DomainMeter(), DomainMeter()
@@ -73,33 +69,10 @@ class Hypervisor:
         )
 
     @property
-    def online(self) -> bool:
-        return self.attempts.reachable.is_set()
-
-    @property
     def facts(self) -> HostFacts:
         if self.domains.facts is None:
             raise HypervisorUnreachable(self.trouble)
         return self.domains.facts
-
-    async def run(self) -> None:
-        """Until cancelled."""
-        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
-        while True:
-            try:
-                await self._connect()
-                backoff.reset()
-                self.met.set()
-                await self._stay_connected()
-            except HypervisorUnreachable as error:
-                await self._mark_offline(str(error))
-            except libvirt.libvirtError as error:  # such as a storage pool that is not there
-                await self._mark_offline(str(error))
-            except Exception as error:  # a hypervisor with unexpected answers gets no work
-                _log.exception("hypervisor %s: trying again in %.1f s", self.name, backoff.pause_s)
-                await self._mark_offline(f"{type(error).__name__}: {error}")
-            self.met.set()
-            await asyncio.sleep(backoff.next_s())
 
     async def close(self) -> None:
         await self.attempts.close()
@@ -161,13 +134,9 @@ class Hypervisor:
                 return domain
         return None
 
-    def look_again(self) -> None:
-        """Something changed that its events do not tell."""
-        self._poll_now.set()
-
     # --- how the hypervisor is -------------------------------------------------------------------------------
 
-    async def _connect(self) -> None:
+    async def _greet(self) -> Node:
         # The first time after an installation, libvirt tries out all emulators, which takes seconds.
         read = partial(read_facts, emulate=self._backend.emulate)
         self.domains.facts = await self.connections.call(read, self._backend.start_within_s)
@@ -175,42 +144,11 @@ class Hypervisor:
         same = self._same_host(self.facts.uuid, self.name)
         if same is not None:
             raise HypervisorUnreachable(f"it is the same host as {same!r} (same UUID); remove one from the settings")
-        self._broken.clear()
         await self._begin_events()
-        self.trouble = ""
-        self.attempts.reachable.set()
-        await self._announce(node)
-        await self._look()
+        return node
 
-    async def _announce(self, node: Node) -> None:
-        if node != self._reported and await self._send(NodeJoined(node)):
-            self._reported = node
-            self._offline_reported = False
-
-    async def _mark_offline(self, reason: str) -> None:
-        self.attempts.reachable.clear()
-        self.trouble = reason
+    async def _disconnected(self) -> None:
         await self._end_events()
-        if self._offline_reported:
-            return
-        _log.warning("hypervisor %s is offline: %s", self.name, reason)
-        if await self._send(NodeHealthChanged(self.name, False, reason)):
-            self._offline_reported = True
-            self._reported = None  # when it is back, NodeJoined also reports it as online
-
-    async def _send(self, event: NodeJoined | NodeHealthChanged | NodeObserved) -> bool:
-        """False if the receiver failed, which says nothing about the hypervisor. The report is repeated later."""
-        try:
-            await self._report(event)
-        except Exception:
-            _log.exception("hypervisor %s: a report failed and will be made again", self.name)
-            return False
-        return True
-
-    def _check_connection(self) -> None:
-        """A call got no answer: connect again."""
-        self.attempts.reachable.clear()
-        self._broken.set()
 
     # --- what happens there ----------------------------------------------------------------------------------
 
@@ -261,37 +199,10 @@ class Hypervisor:
         if key is not None:
             self.attempts.wake(key)
         else:
-            self._poll_now.set()  # a domain of others takes capacity, or gives it back
+            self.look_again()  # a domain of others takes capacity, or gives it back
 
-    async def _stay_connected(self) -> None:
-        """Until the connection breaks. `run` then reconnects once, and the node is offline if that fails."""
-        tasks: list[asyncio.Task[Any]] = [
-            asyncio.create_task(work, name=f"libvirt: {what} of {self.name}")
-            for what, work in (
-                ("looks", self._poll()),
-                ("use", self._observe()),
-                ("tidying", self._remove_old()),
-                ("trouble", self._broken.wait()),
-            )
-        ]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            found = await asyncio.gather(*tasks, return_exceptions=True)
-        for task, error in zip(tasks, found, strict=True):
-            if task in done and isinstance(error, Exception) and not isinstance(error, HypervisorUnreachable):
-                raise error
-
-    async def _poll(self) -> None:
-        while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._backend.look_interval_s):
-                    await self._poll_now.wait()
-            self._poll_now.clear()
-            await self._announce(await self.describe())
-            await self._look()
+    def _work(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
+        return [("use", self._observe()), ("tidying", self._remove_old())]
 
     async def _ours(self, found: list[DomainStats]) -> dict[str, DomainStats]:
         """By key. The metadata of a domain that we did not name is read once."""

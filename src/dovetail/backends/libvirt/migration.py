@@ -98,7 +98,7 @@ class LiveMigrations:
         for one in (source, target):
             one.attempts.moving.discard(key)
         if here == target.name:
-            order = source.attempts.leave(key)
+            order = source.attempts.let_go(key)
             if order is not None:
                 target.attempts.take_order(order)
             target.attempts.arrive(key)

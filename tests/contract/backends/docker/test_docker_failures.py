@@ -82,7 +82,7 @@ def test_an_image_that_turns_out_to_be_missing_later_is_a_bind_that_failed(
     tmp_path: Path, docker_servers: Hosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bind was accepted because the pull took long."""
-    monkeypatch.setattr("dovetail.backends.docker.attempts.BIND_PATIENCE_S", 0.2)
+    monkeypatch.setattr("dovetail.backends.hosts.attempts.BIND_PATIENCE_S", 0.2)
     with image_registry() as registry:
         host = {"name": "one", "url": docker_servers[0].url}
         login = {registry.address: {"username": USERNAME, "password": PASSWORD}}

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.backends.attempt_journal import Record, State
-from dovetail.backends.docker.deciding import Do, Seen, Stage, decide, how_it_ended, moment, seen_in
+from dovetail.backends.docker.deciding import Seen, Stage, decide, how_it_ended, moment, seen_in
 from dovetail.backends.docker.failures import FAILURES
+from dovetail.backends.hosts.attempt_step import AttemptAction
 from dovetail.model.failure_cause import FailureCause
 
 ORDERED = Record("1.0.1", "one", State.ORDERED)
@@ -18,20 +19,20 @@ STOP_SENT = Record("1.0.1", "one", State.STOPPING, created=True, stop_reason="en
 @pytest.mark.parametrize(
     ("record", "stage", "do"),
     [
-        (ORDERED, None, Do.CREATE),
-        (MADE, None, Do.END),
-        (MADE, Stage.CREATED, Do.START),
-        (MADE, Stage.RUNNING, Do.REST),
-        (MADE, Stage.EXITED, Do.END),
-        (STOPPING, None, Do.END),
-        (STOPPING, Stage.CREATED, Do.END),
-        (STOPPING, Stage.RUNNING, Do.STOP),
-        (STOPPING, Stage.EXITED, Do.END),
-        (Record("1.0.1", "one", State.ENDED), Stage.RUNNING, Do.REPORT),
+        (ORDERED, None, AttemptAction.MAKE),
+        (MADE, None, AttemptAction.END),
+        (MADE, Stage.CREATED, AttemptAction.START),
+        (MADE, Stage.RUNNING, AttemptAction.REST),
+        (MADE, Stage.EXITED, AttemptAction.END),
+        (STOPPING, None, AttemptAction.END),
+        (STOPPING, Stage.CREATED, AttemptAction.END),
+        (STOPPING, Stage.RUNNING, AttemptAction.STOP),
+        (STOPPING, Stage.EXITED, AttemptAction.END),
+        (Record("1.0.1", "one", State.ENDED), Stage.RUNNING, AttemptAction.REPORT),
     ],
 )
-def test_the_next_step(record: Record, stage: Stage | None, do: Do) -> None:
-    assert decide(record, None if stage is None else Seen(stage)).do is do
+def test_the_next_step(record: Record, stage: Stage | None, do: AttemptAction) -> None:
+    assert decide(record, None if stage is None else Seen(stage)).action is do
 
 
 def test_an_end_before_our_stop_is_the_containers_own() -> None:
@@ -51,16 +52,16 @@ def test_nothing_that_may_have_run_is_ever_started(
 ) -> None:
     record = Record("1.0.1", "one", state, created=created, stop_sent=stop_sent)
     step = decide(record, None if stage is None else Seen(stage, exit_code=exit_code))
-    if step.do is Do.START:
+    if step.action is AttemptAction.START:
         assert (state, stage) == (State.ORDERED, Stage.CREATED)
-    if step.do is Do.CREATE:
+    if step.action is AttemptAction.MAKE:
         assert (state, stage, created) == (State.ORDERED, None, False)
 
 
 @pytest.mark.parametrize(("exit_code", "told"), [(127, 127), (126, 126), (128, None), (0, None)])
 def test_only_the_command_is_to_blame_for_a_command_that_is_not_there(exit_code: int, told: int | None) -> None:
     step = decide(MADE, Seen(Stage.UNSTARTABLE, exit_code=exit_code, error="no such thing"))
-    assert (step.do, step.exit_code, step.ran) == (Do.END, told, False)
+    assert (step.action, step.exit_code, step.ran) == (AttemptAction.END, told, False)
     assert "no such thing" in step.reason
 
 

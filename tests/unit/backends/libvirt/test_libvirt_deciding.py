@@ -3,7 +3,8 @@
 import pytest
 
 from dovetail.backends.attempt_journal import Record, State
-from dovetail.backends.libvirt.deciding import DomainAction, SeenDomain, decide
+from dovetail.backends.hosts.attempt_step import AttemptAction
+from dovetail.backends.libvirt.deciding import SeenDomain, decide
 from dovetail.backends.libvirt.naming import DomainIdentity, DomainMark, read_mark
 from dovetail.backends.libvirt.power import LastEnd, Power
 
@@ -19,28 +20,28 @@ def off(end: LastEnd, console: bytes = b"", mark: DomainMark = MARK) -> SeenDoma
 @pytest.mark.parametrize(
     ("record", "seen", "action", "exit_code"),
     [
-        (Record("1.0.1", "hv1", State.ORDERED), None, DomainAction.DEFINE, None),
-        (ORDERED, None, DomainAction.END, None),
-        (ORDERED, SeenDomain(Power.OFF, never_ran=True, mark=MARK), DomainAction.START, None),
-        (ORDERED, SeenDomain(Power.RUNNING, mark=MARK), DomainAction.REST, None),
-        (ORDERED, SeenDomain(Power.PANICKED, mark=MARK), DomainAction.END, 1),
-        (ORDERED, off(LastEnd.SHUT_DOWN), DomainAction.END, 0),
-        (ORDERED, off(LastEnd.SHUT_DOWN, b"bye\r\ndovetail: exit 004\r\n"), DomainAction.END, 4),
-        (ORDERED, off(LastEnd.SHUT_DOWN, b"dovetail: exit 4\nnot the last line"), DomainAction.END, 0),
-        (ORDERED, off(LastEnd.UNKNOWN, b"dovetail: exit 4\n"), DomainAction.END, 4),
-        (ORDERED, off(LastEnd.UNKNOWN), DomainAction.END, None),
-        (ORDERED, off(LastEnd.DESTROYED, b"dovetail: exit 4\n"), DomainAction.END, None),
-        (ORDERED, off(LastEnd.CRASHED), DomainAction.END, None),
-        (ORDERED, off(LastEnd.FAILED), DomainAction.END, None),
-        (ORDERED, off(LastEnd.DESTROYED, mark=MARK.switched(off=True)), DomainAction.REST, None),
-        (STOPPING, SeenDomain(Power.RUNNING, mark=MARK), DomainAction.STOP, None),
-        (STOPPING, off(LastEnd.SHUT_DOWN), DomainAction.END, None),
-        (STOPPING, off(LastEnd.SHUT_DOWN, mark=MARK.switched(off=True)), DomainAction.END, None),
-        (STOPPING, None, DomainAction.END, None),
-        (Record("1.0.1", "hv1", State.ENDED), None, DomainAction.REPORT, None),
+        (Record("1.0.1", "hv1", State.ORDERED), None, AttemptAction.MAKE, None),
+        (ORDERED, None, AttemptAction.END, None),
+        (ORDERED, SeenDomain(Power.OFF, never_ran=True, mark=MARK), AttemptAction.START, None),
+        (ORDERED, SeenDomain(Power.RUNNING, mark=MARK), AttemptAction.REST, None),
+        (ORDERED, SeenDomain(Power.PANICKED, mark=MARK), AttemptAction.END, 1),
+        (ORDERED, off(LastEnd.SHUT_DOWN), AttemptAction.END, 0),
+        (ORDERED, off(LastEnd.SHUT_DOWN, b"bye\r\ndovetail: exit 004\r\n"), AttemptAction.END, 4),
+        (ORDERED, off(LastEnd.SHUT_DOWN, b"dovetail: exit 4\nnot the last line"), AttemptAction.END, 0),
+        (ORDERED, off(LastEnd.UNKNOWN, b"dovetail: exit 4\n"), AttemptAction.END, 4),
+        (ORDERED, off(LastEnd.UNKNOWN), AttemptAction.END, None),
+        (ORDERED, off(LastEnd.DESTROYED, b"dovetail: exit 4\n"), AttemptAction.END, None),
+        (ORDERED, off(LastEnd.CRASHED), AttemptAction.END, None),
+        (ORDERED, off(LastEnd.FAILED), AttemptAction.END, None),
+        (ORDERED, off(LastEnd.DESTROYED, mark=MARK.switched(off=True)), AttemptAction.REST, None),
+        (STOPPING, SeenDomain(Power.RUNNING, mark=MARK), AttemptAction.STOP, None),
+        (STOPPING, off(LastEnd.SHUT_DOWN), AttemptAction.END, None),
+        (STOPPING, off(LastEnd.SHUT_DOWN, mark=MARK.switched(off=True)), AttemptAction.END, None),
+        (STOPPING, None, AttemptAction.END, None),
+        (Record("1.0.1", "hv1", State.ENDED), None, AttemptAction.REPORT, None),
     ],
 )
-def test_the_next_step(record: Record, seen: SeenDomain | None, action: DomainAction, exit_code: int | None) -> None:
+def test_the_next_step(record: Record, seen: SeenDomain | None, action: AttemptAction, exit_code: int | None) -> None:
     step = decide(record, seen)
     assert (step.action, step.exit_code) == (action, exit_code)
 
