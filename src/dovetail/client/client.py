@@ -19,6 +19,7 @@ from dovetail.client.names import NameCalls
 from dovetail.client.network import NetworkCalls
 from dovetail.client.nodes import NodeCalls
 from dovetail.client.output import OutputCalls
+from dovetail.client.overview import OverviewCalls
 from dovetail.client.policies import PolicyCalls
 from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
@@ -54,6 +55,7 @@ class Client(
     MetalCalls,
     TokenCalls,
     VmCalls,
+    OverviewCalls,
     SystemCalls,
 ):
     """Talks to one server. Use it as a context manager, or call `close`.
