@@ -23,8 +23,8 @@ class MapNodes(TypedDict):
     health     index into `legend`
     tenant     index into `tenants` of the namespace that holds most of it, -1: nobody holds anything
     fragment   the share of its free GPUs that typical work cannot use; null where none is free
-    forecast   the share of its GPUs, or of its cores where it has none, that is expected to be in use in an hour; null
-               where a task on it has no expected end
+    forecast   the share of its GPUs, or of its cores where it has none, that is expected to be in use in an hour: by
+               the expected ends of its tasks or, where none is expected, by where its measured use goes; else null
     """
 
     row: list[int]

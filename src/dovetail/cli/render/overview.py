@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NOTHING = "nothing needs attention"
 _SIGNS = {"bad": ("✗", "red"), "warn": ("!", "yellow"), "info": ("·", "")}
 _SHOWN_BARS = 48
+_AMOUNTS = ("_allocated", "_capacity")  # the shares say the same; `-o wide` has both
 _SHOWN_MEMBERS = 5
 _GROUPS = {"waiting_by_queue": ("waiting, by queue", "workloads"), "use_by_domain": ("use, by domain", "share")}
 
@@ -51,7 +52,9 @@ def _next(item: AttentionItem, wide: bool) -> Text:
 
 def trend_lines(found: TrendAnswer, wide: bool = False) -> Drawing:
     """One line a series: its bars, what it is now, and the range."""
-    rows = list(found["series"].values()) if wide else [one for one in found["series"].values() if _has_any(one)]
+    shown = {name: one for name, one in found["series"].items() if wide or _has_any(one)}
+    shares = {name: one for name, one in shown.items() if wide or not name.endswith(_AMOUNTS)}
+    rows = list((shares or shown).values())
     parts: list[Drawing] = []
     if rows:
         parts.append(table(_COLUMNS, rows, wide))

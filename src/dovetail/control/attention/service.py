@@ -22,7 +22,7 @@ from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.service_controller.desk import ServiceStatus
 from dovetail.control.subsystems.runner import SubsystemHealth
 from dovetail.control.trends.book import TrendBook
-from dovetail.control.trends.down_sampling import window
+from dovetail.control.trends.down_sampling import Window, window
 from dovetail.engine.pieces import IsSpent, Pieces
 from dovetail.engine.questions.attention_questions import EngineFindings, NeverFits
 from dovetail.engine.questions.questions import Questions
@@ -55,6 +55,7 @@ class AttentionSources:
     services: Callable[[], Awaitable[list[ServiceStatus]]]
     contradictions: Callable[[], list[Any]]
     trends: TrendBook
+    sampled_every_s: float
 
 
 class AttentionService:
@@ -108,7 +109,7 @@ class AttentionService:
 
     async def _cores(self, never: list[NeverFits], now: float) -> dict[int, str]:
         """By workload, in words; of the first few, since comparing requirements takes a while."""
-        ids = [one.example.id for one in never[:MOST_CORES]]
+        ids = [one.example.id for one in never if not one.qualified][:MOST_CORES]
         specs = await self._sources.definitions(set(ids))
         found: dict[int, str] = {}
         for id_ in ids:
@@ -141,12 +142,14 @@ class AttentionService:
 
     def _failures(self, now: float) -> list[AttentionItem]:
         """On a thread. The last hour against the median of the day before it, hour by hour."""
-        a_minute = [
-            one for one in self._sources.trends.read(window(now, HOUR_S, 60)).values("failures") if one is not None
-        ]
-        hours = self._sources.trends.read(window(now, DAY_S, 24)).values("failures")
-        usual = median([one * 60 for one in hours[:-1] if one is not None] or [0.0])
-        last_hour = sum(a_minute)
+        last_hour = sum(self._counted(window(now, HOUR_S, 60)))
+        usual = median(self._counted(window(now, DAY_S, 24))[:-1] or [0.0])
         if last_hour < max(LEAST_FAILURES, TIMES_USUAL * usual):
             return []
         return [wording.failures(last_hour, usual)]
+
+    def _counted(self, steps: Window) -> list[float]:
+        """How many failures were recorded in each step: rates a minute, times how long each was measured. Steps without
+        any record are left out."""
+        found = self._sources.trends.read(steps).series.get("failures", ())
+        return [entry[0] * self._sources.sampled_every_s / 60 for entry in found if entry is not None]

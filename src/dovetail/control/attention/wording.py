@@ -135,7 +135,7 @@ def split_gangs(found: Iterable[SplitGang]) -> Iterator[AttentionItem]:
             whole = f"largest free {level} {first.largest} has {first.largest_free:,} of {first.largest_gpus:,} GPUs"
             what = f"{gangs} for a whole {level}: {whole}"
         detail = f"{first.free:,} GPUs are free in all, and {_typed(first.example)} needs {first.needed:,} together"
-        if len(some) > 1:
+        if least < first.needed:
             detail += f"; the smallest of them needs {least:,}"
         subject = _subject("workload", first.example.name, first.example.namespace)
         yield _item(WARN, "gang_split", what, detail, subject, _explain(first.example, "what would help"), number)

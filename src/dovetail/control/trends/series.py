@@ -43,7 +43,7 @@ def described(name: str) -> _Described:
             resource = name.removesuffix(ending)
             title, unit = _RESOURCES.get(resource, (resource, "pieces"))
             return _Described(f"{title} {word}", unit)
-    return _Described(f"{_RESOURCES.get(name, (name, ''))[0]} allocated", "share")
+    return _Described(f"{_RESOURCES.get(name, (name, ''))[0]} in use", "share")
 
 
 def values_of(sample: TrendSample, before: LoopCounts, after: LoopCounts, elapsed_s: float) -> dict[str, float]:
@@ -71,7 +71,7 @@ def answer_of(steps: Steps, asked: Iterable[str]) -> TrendAnswer:
     """`asked`: names of series and groups; none: all."""
     wanted = set(asked)
     alone = [name for name in steps.series if not name.startswith(tuple(f"{group}/" for group in GROUPS))]
-    names = sorted(wanted - set(GROUPS)) if wanted else sorted({*alone, *_DESCRIBED})
+    names = sorted(wanted - set(GROUPS) if wanted else {*alone, *_DESCRIBED}, key=_place)
     series: dict[str, TrendSeries] = {
         name: {**described(name)._asdict(), "values": _rounded(steps.values(name))}  # type: ignore[typeddict-item]
         for name in names
@@ -85,6 +85,15 @@ def answer_of(steps: Steps, asked: Iterable[str]) -> TrendAnswer:
         "series": series,
         "groups": groups,
     }
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Shares of resources first, then what happens, and amounts last."""
+    if name in _DESCRIBED:
+        return len(_RESOURCES) + 1 + list(_DESCRIBED).index(name), name
+    if name.endswith((_ALLOCATED, _CAPACITY)):
+        return 100, name
+    return list(_RESOURCES).index(name) if name in _RESOURCES else len(_RESOURCES), name
 
 
 def _group(steps: Steps, group: str) -> dict[str, list[float | None]]:

@@ -71,11 +71,13 @@ class SplitGang:
 
 @dataclass(frozen=True, slots=True)
 class NeverFits:
-    """Workloads alike that no node could take; `why` in words."""
+    """Workloads alike that no node could take; `why` in words. `qualified`: some node may take them, and none is large
+    enough."""
 
     count: int
     example: WorkExample
     why: str
+    qualified: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class AttentionQuestions:
             example = _example(examples[waiting])
             why = waiting.why or self._beyond_any(waiting.shape, waiting.together)
             if why:
-                never.append(NeverFits(count, example, why))
+                never.append(NeverFits(count, example, why, qualified=not waiting.why))
             elif (gang := self._split(waiting, count, example)) is not None:
                 split.append(gang)
             yield
@@ -135,11 +137,10 @@ class AttentionQuestions:
         return EngineFindings(silent, quarantined, split, never, first_ones)
 
     def _silent(self) -> Iterator[NodeFinding]:
-        """Those that do not answer; machines that are only offered are not missed."""
-        cluster = self._state.cluster
-        for name, reason in cluster.offline_reasons.items():
-            row = cluster.rows[name]
-            yield NodeFinding(name, reason, len(cluster.placements.by_row[row]))
+        cluster, n = self._state.cluster, self._state.cluster.width
+        for row in np.flatnonzero(cluster.present[:n] & ~cluster.online[:n]).tolist():
+            name = cluster.names[row]
+            yield NodeFinding(name, cluster.offline_reasons.get(name, ""), len(cluster.placements.by_row[row]))
 
     def _quarantined(self) -> Iterator[NodeFinding]:
         cluster, failures = self._state.cluster, self._state.node_failures

@@ -11,6 +11,7 @@ another node without a new stamp.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from dovetail.placement.network_cost.communication import Estimate
 
 AT_ONCE = 64  # nodes that are looked at in one piece
 LOOK_AGAIN_S = 60.0
+MOST_LINKS = 200  # of one workload, the widest levels first
 MOST_RANKS = 4096  # of which the time of their traffic is estimated; more would keep others waiting
 
 
@@ -209,7 +211,7 @@ class MapQuestions:
         level, domain = self._shared(different)
         with self._state.no_trace():
             estimate = estimate_for(self._state, rows) if len(rows) <= MOST_RANKS else None
-        links = list(self._links(different, counts, level))
+        links = list(islice(self._links(different, counts, level), MOST_LINKS))
         return WorkloadOnMap(different.tolist(), counts.tolist(), level, domain, estimate, links)
 
     def _shared(self, rows: Rows) -> tuple[str | None, str | None]:

@@ -7,6 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import Rows
+from dovetail.cluster.resources import AHEAD_S as TREND_AHEAD_S
+from dovetail.cluster.resources import LEAST_MEASUREMENTS
+from dovetail.cluster.state import Cluster
 from dovetail.engine.questions.fragmentation import free_and_unusable
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.device import WHOLE
@@ -113,7 +116,8 @@ def _tenant(state: EngineState, row: int) -> str:
 
 
 def _forecast(state: EngineState, row: int, now: float) -> float | None:
-    """What will be allocated in an hour, as far as ends are expected; None where a task has none."""
+    """What will be allocated in an hour: tasks that are not expected to end by then stay. Where no task has an expected
+    end, what its measured use is heading for; None where that is not known either."""
     cluster = state.cluster
     tables = cluster.resources
     resource = tables.index[GPU] if tables.capacity[tables.index[GPU], row] else tables.index[CPU]
@@ -121,11 +125,16 @@ def _forecast(state: EngineState, row: int, now: float) -> float | None:
     tasks = cluster.placements.by_row[row]
     if not capacity:
         return None
-    ends = state.ends
-    for task in tasks:
-        at = ends.at(task)
-        if at is None:
-            return None
-        if at <= now + AHEAD_S:
-            left -= cluster.placements.by_task[task].column.item(resource)
+    ends = [(task, at) for task in tasks if (at := state.ends.at(task)) is not None]
+    if tasks and not ends:
+        return _heading_for(cluster, resource, row)
+    left -= sum(cluster.placements.by_task[task].column.item(resource) for task, at in ends if at <= now + AHEAD_S)
     return round(max(0.0, left / capacity), 3)
+
+
+def _heading_for(cluster: Cluster, resource: int, row: int) -> float | None:
+    trend, capacity = cluster.usage_trend, cluster.resources.capacity.item(resource, row)
+    if trend.count.item(row) < LEAST_MEASUREMENTS or resource >= len(trend.level):
+        return None
+    used = trend.level.item(resource, row) + trend.slope.item(resource, row) * TREND_AHEAD_S
+    return round(min(1.0, max(0.0, used / capacity)), 3)

@@ -23,6 +23,7 @@ MOST_DOMAINS = 64
 MOST_QUEUES = 9
 MOST_RESOURCES = 8
 OTHERS = "others"
+LEAF = "leaf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,13 @@ class TrendQuestions:
         return {level.domain(code): float(part[code] / whole[code]) for code in there}
 
     def _level(self) -> PresentLevel | None:
+        """The leaf where there are leaves, which is what people look at; else the narrowest with few enough domains."""
         levels = present_levels(self._state.cluster)
         width = self._state.cluster.width
-        for level in reversed(levels):
-            if len(np.unique(level.column.codes[:width])) - 1 <= MOST_DOMAINS:
+        leaves = [level for level in levels if level.name == LEAF]
+        for level in (*leaves, *reversed(levels)):
+            codes = np.unique(level.column.codes[:width])
+            if np.count_nonzero(codes) <= MOST_DOMAINS:
                 return level
         return levels[0] if levels else None
 
