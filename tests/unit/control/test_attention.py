@@ -55,11 +55,13 @@ def kinds(client: Client) -> dict[str, AttentionItem]:
 
 def test_a_server_says_what_needs_attention_and_forgets_what_is_well_again(tmp_path: Path) -> None:
     sampled = {"trends": {"every": "100ms"}, "backend_health": {"probe_every": "1s"}}
-    with serving(settings_in(tmp_path, subsystems=sampled, loop={"heartbeat_timeout": "1s"})) as url, Client(url) as client:
+    settings = settings_in(tmp_path, subsystems=sampled, loop={"heartbeat_timeout": "1s"})
+    with serving(settings) as url, Client(url) as client:
         assert client.attention()["items"] == []
         client.submit({"name": "huge", "resources": {"cpu": 99}})
         client.submit({"name": "picky", "node_selector": {"colour": "green"}})
-        client.register_node({"name": "lonely", "capacity": {"cpu": 4}, "taints": ["dedicated=nobody:NoSchedule"]})
+        refused = [{"key": "x", "effect": "NoSchedule"}]
+        client.register_node({"name": "lonely", "capacity": {"cpu": 4}, "taints": refused})
         failing = {"command": ["x"], "simulate": {"run_time": "1ms", "exit_code": 3}}
         client.submit({"name": "fails", "replicas": 8, "run": failing})
         client.add_backend("broken", {"kind": "docker", "hosts": [{"name": "gone", "url": "tcp://127.0.0.1:1"}]})
