@@ -1,5 +1,7 @@
 """What needs a person: nodes that do not answer, gangs that wait although enough is free, work that fits nowhere."""
 
+from typing import Any
+
 from tests.unit.engine.scene import Scene
 
 from dovetail.engine.pieces import whole
@@ -7,7 +9,7 @@ from dovetail.engine.questions.attention_questions import EngineFindings
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import NodeHealthChanged
 
-GANG = {"gang": {"min": 2}, "topology": {"required": "rack"}, "replicas": 2}
+GANG: dict[str, Any] = {"gang": {"min": 2}, "topology": {"required": "rack"}, "replicas": 2}
 
 
 def findings(scene: Scene) -> EngineFindings:
