@@ -110,7 +110,8 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.include_router(pages.router)
     app.add_middleware(EncodedSlashes)
     app.add_middleware(FastReports, plane=plane, routes=app)
-    app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=Guard(plane.access).caller)
+    hosts, guard, observe = KnownHosts(plane.settings.listen), Guard(plane.access), plane.http_metrics.observe
+    app.add_middleware(problems.Envelope, hosts=hosts, caller=guard.caller, observe=observe)
     problems.install(app)
     describe(app, PREFIX)
     return app

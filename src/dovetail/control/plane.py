@@ -54,8 +54,10 @@ from dovetail.control.subsystems.contract import ControlAccess, DurableStep
 from dovetail.control.subsystems.host import SubsystemHost
 from dovetail.control.subsystems.network.probe_board import ProbeBoard
 from dovetail.control.subsystems.work_access import WorkOfSubsystems
+from dovetail.control.telemetry.http_metrics import HttpMetrics
 from dovetail.control.telemetry.logs import DecisionLog
 from dovetail.control.telemetry.metrics import Metrics
+from dovetail.control.telemetry.plane_gauges import PlaneFigures, PlaneGauges
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Ended, names_outside
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
@@ -86,6 +88,7 @@ class ControlPlane:
         self._admission = Admission(self.engine, settings.limits.max_tasks)
         self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
+        self.http_metrics = HttpMetrics(self.metrics.registry)
         self.store: Store = sqlite_store(settings.database)
         self.history = HistoryFeed(self.store, self._running)
         given = settings.access.token_file
@@ -125,9 +128,15 @@ class ControlPlane:
         self.machines = MachineService(self._backends.members, settings.loop.call_timeout)
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
+        self.metrics.follow(PlaneGauges(self.questions, self._figures).look)
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
         self._tasks: list[asyncio.Future[None]] = []
         self._loop: ControlLoop | None = None
+
+    def _figures(self) -> PlaneFigures:
+        inbox = 0 if self._loop is None else len(self._loop.inbox)
+        silent, agents = self.nodes.silent_and_all()
+        return PlaneFigures(self.ready, inbox, self.waiting_in, silent, agents)
 
     def _cost_book(self) -> CostBook:
         book: CostBook = self.subsystems.shared("cost")

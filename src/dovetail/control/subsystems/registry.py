@@ -31,6 +31,7 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
         SubsystemDeclaration(
             "services",
             f"{_SERVICES}.controller:ServiceController",
+            metrics=f"{_SERVICES}.metrics:ServiceMetrics",
             shared=f"{_SERVICES}.book:ServiceBook",
             migrations=Path(__file__).parent.parent / "service_controller" / "revisions",
             always=True,

@@ -101,6 +101,11 @@ class WorkloadQuestions:
         work = self._state.work.get(workload)
         return work is not None and bool(work.waiting)
 
+    @property
+    def placed_tasks(self) -> int:
+        """Tasks that hold capacity on a node."""
+        return len(self._state.cluster.placements.by_task)
+
     # --- replicas of services --------------------------------------------------------------------------------
 
     def service_replicas(self) -> list[int]:
