@@ -60,9 +60,10 @@ lint: $(DEV_READY) ## check style, formatting, types and which room imports whic
 	@$(BIN)/lint-imports --no-logo
 
 .PHONY: docs
-docs: $(DEV_READY) ## write the reference pages (docs/reference) from the models, and draw the picture of the README
+docs: $(DEV_READY) ## write the reference pages (docs/reference) from the models, the picture of the README, the Grafana dashboard
 	@$(BIN)/python tools/reference.py
 	@$(BIN)/python tools/picture.py
+	@$(BIN)/python tools/grafana.py
 
 .PHONY: format
 format: $(DEV_READY) ## apply the formatting and the safe style fixes
