@@ -78,6 +78,8 @@ class Metrics:
         self.queue_wait_s = histogram(
             "dovetail_queue_wait_seconds", "From submission to placement", ["queue"], buckets=_WAITS_S
         )
+        for path in questions.queues.paths:
+            self.queue_wait_s.labels(path)  # from 0 on: Prometheus does not see the first step of a series that is new
         self.recovery_s = histogram(
             "dovetail_recovery_duration_seconds",
             "From losing its node (failed, preempted, evicted) to the next placement of a task",
