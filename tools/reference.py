@@ -27,6 +27,7 @@ from dovetail.control.rebalancing.rebalancer import RebalancingSettings
 from dovetail.control.settings import Settings
 from dovetail.control.subsystems.built_in import BackendHealthSettings
 from dovetail.control.subsystems.network.settings import MeasuringSettings
+from dovetail.control.tracing.settings import TracingSettings
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.services.service import Service
@@ -61,6 +62,7 @@ SETTINGS_PAGES: dict[str, type[BaseModel]] = {
     "subsystems.network": MeasuringSettings,
     "subsystems.cost": CostSettings,
     "subsystems.rebalancing": RebalancingSettings,
+    "subsystems.tracing": TracingSettings,
     "dovetail kubernetes scheduler --config": KubernetesSchedulerSettings,
     "dovetail kubernetes extender --config": KubernetesExtenderSettings,
 }

@@ -58,11 +58,12 @@ from dovetail.control.telemetry.http_metrics import HttpMetrics
 from dovetail.control.telemetry.logs import DecisionLog
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.control.telemetry.plane_gauges import PlaneFigures, PlaneGauges
+from dovetail.control.tracing.board import TraceBoard
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Ended, names_outside
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
-from dovetail.model.record import Batch, HistoryLine, Snapshot
+from dovetail.model.record import Batch, HistoryLine, RequestTrace, Snapshot
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
@@ -102,6 +103,9 @@ class ControlPlane:
         self._specs = DefinitionCache(self.store)
         self.subsystems = SubsystemHost(settings.subsystem_settings(), settings.folder / "subsystems")
         self.metrics.registry.register(self.subsystems)
+        self.traces: TraceBoard | None = self.subsystems.shared("tracing")  # None: nothing is traced
+        if self.traces is not None:
+            self.traces.attach(self.subsystems.settings("tracing"))
         self.probe_board: ProbeBoard = self.subsystems.shared("network") or ProbeBoard()
         questions, metrics = self.questions, self.subsystems.metrics("backend_health")
         node_of = partial(node_of_attempt, self.store)
@@ -110,6 +114,7 @@ class ControlPlane:
         self._backends = Backends(
             settings, questions, self._specs, self._put_item, heard, metrics, node_of, credentials
         )
+        self._backends.prepare = None if self.traces is None else self.traces.told
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.metal = MetalService(self._backends.members, questions.nodes)
         self.cost = CostDesk(self._cost_book())
@@ -258,10 +263,15 @@ class ControlPlane:
     # --- workloads -------------------------------------------------------------------------------------------
 
     async def submit(
-        self, specs: list[Workload], key: IdempotencyKey | None = None, *, within_budget: bool = True
+        self,
+        specs: list[Workload],
+        key: IdempotencyKey | None = None,
+        *,
+        within_budget: bool = True,
+        trace: RequestTrace | None = None,
     ) -> list[AcceptedSubmission]:
         """All workloads or none, durable on return. A repeated key returns the first answer; with another request it
-        raises Invalid. `within_budget`: raises Conflict where a budget is spent."""
+        raises Invalid. `within_budget`: raises Conflict where a budget is spent. `trace`: what the request tells."""
         await self.check(specs)
         loop = self._running()
         if key is not None:
@@ -275,7 +285,7 @@ class ControlPlane:
         prepared: list[PreparedWorkload] = []
         await in_pieces(self._prepare_each(specs, prepared))
         await self._answer_patterns(specs)
-        loop.inbox.put(PendingSubmission(prepared, key, promise, ended))
+        loop.inbox.put(PendingSubmission(prepared, key, promise, ended, trace))
         return await promise
 
     async def _submit_replicas(self, specs: list[Workload]) -> list[AcceptedSubmission]:
@@ -401,7 +411,9 @@ class ControlPlane:
         for switch in batch.changes.switches:
             log.info(switch.message, policy=switch.policy, adjusted=switch.on)
         self.discovery.take(batch.changes)
-        self.subsystems.feed(DurableStep(batch, names))
+        if self.traces is not None:
+            self.traces.note(batch.submitted)
+        self.subsystems.feed(DurableStep(batch, names, time.time()))
         for record in batch.changes.workloads:
             single = record.state is WorkloadState.RUNNING and record.active == 1 and not record.pending
             if single or record.state.finished:

@@ -17,6 +17,7 @@ _REBALANCING = "dovetail.control.rebalancing"
 _SERVICES = "dovetail.control.service_controller"
 _MODULE = "dovetail.control.subsystems.built_in"
 _NETWORK = "dovetail.control.subsystems.network"
+_TRACING = "dovetail.control.tracing"
 
 BUILT_IN: dict[str, SubsystemDeclaration] = {
     one.name: one
@@ -63,6 +64,14 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             opens_later=True,
             shared=f"{_COST}.book:CostBook",
             always=True,
+        ),
+        SubsystemDeclaration(
+            "tracing",
+            f"{_TRACING}.tracer:Tracer",
+            settings=f"{_TRACING}.settings:TracingSettings",
+            metrics=f"{_TRACING}.metrics:TracingMetrics",
+            migrations=Path(__file__).parent.parent / "tracing" / "revisions",
+            shared=f"{_TRACING}.board:TraceBoard",
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),
     )
