@@ -14,6 +14,13 @@ FilePath = Annotated[str, Field(min_length=1, max_length=3000)]
 MOST_HEADERS = 100
 
 
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # a package above it
+        return False
+
+
 class TracingSettings(Strict):
     endpoint: Annotated[str, Field(min_length=1, max_length=3000)]
     """Where traces are sent: the address of an OTLP receiver over HTTP, such as `http://127.0.0.1:4318/v1/traces`."""
@@ -38,7 +45,7 @@ class TracingSettings(Strict):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise AtField(("endpoint",), "is no address; write it as http://HOST:4318/v1/traces")
         self.headers()
-        if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
+        if not _is_installed("opentelemetry.sdk") or not _is_installed("opentelemetry.exporter.otlp.proto.http"):
             raise AtField(("endpoint",), "needs OpenTelemetry; install it with: pip install 'dovetail-scheduler[otel]'")
         return self
 

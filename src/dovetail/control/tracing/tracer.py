@@ -9,21 +9,24 @@ of the engine at the next start. While the receiver is away, the oldest traces b
 import asyncio
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import structlog
 
 from dovetail.control.subsystems.contract import DurableStep, Subsystem, SubsystemContext
 from dovetail.control.tracing.board import TraceBoard
-from dovetail.control.tracing.exporter import SpanSender
 from dovetail.control.tracing.identity import identified
 from dovetail.control.tracing.metrics import TracingMetrics
 from dovetail.control.tracing.open_trace import OpenTrace, first_tasks
 from dovetail.control.tracing.settings import TracingSettings
-from dovetail.control.tracing.spans import spans_of
+from dovetail.control.tracing.spans import PlannedSpan, spans_of
 from dovetail.control.tracing.tables import TraceTables
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.workload_questions import TracedWorkload
 from dovetail.model.record import Changes
+
+if TYPE_CHECKING:
+    from dovetail.control.tracing.exporter import SpanSender
 
 MOST_OPEN = 20_000
 AT_ONCE = 100  # traces of one message
@@ -40,7 +43,7 @@ class Tracer(Subsystem):
         self._metrics: TracingMetrics = context.metrics
         self._board: TraceBoard = context.shared
         self._tables = TraceTables(context.tables)
-        self._sender = SpanSender(self._settings)
+        self._sender: SpanSender | None = None  # until something is to be sent: it takes long to import
         self._open: dict[int, OpenTrace] = {}
         self._complete: dict[int, OpenTrace] = {}  # of the open ones, those that can be sent
         self._newest = 0
@@ -56,13 +59,14 @@ class Tracer(Subsystem):
 
         def looked(questions: Questions) -> tuple[list[TracedWorkload], list[TracedWorkload], int]:
             work = questions.workloads
-            unheard = [] if newest is None else work.traced(work.ids_after(newest), most)
-            return work.traced(asked, most), unheard, work.newest
+            return work.traced(asked, most), work.traced(work.ids_after(newest or 0), most), work.newest
 
         live, unheard, now_newest = await self.context.ask(looked)
         self._newest = max(newest or 0, now_newest)
         for one in unheard:
-            if one.id not in self._open and (opened := self._opened(one)) is not None:
+            # At the first start of tracing, work that runs already has no trace any more.
+            is_late = newest is None and one.all_started
+            if one.id not in self._open and not is_late and (opened := self._opened(one)) is not None:
                 self._open[one.id] = opened
         states = {one.id: one for one in (*live, *unheard)}
         for id_, trace in self._open.items():
@@ -164,7 +168,7 @@ class Tracer(Subsystem):
         """One message."""
         sent = list(self._complete.values())[:AT_ONCE]
         spans = [span for trace in sent for span in spans_of(trace)]
-        if spans and not await asyncio.to_thread(self._sender.send, spans):
+        if spans and not await asyncio.to_thread(self._deliver, spans):
             self._metrics.failures.inc()
             return False
         self._forget([trace.workload for trace in sent])
@@ -173,11 +177,17 @@ class Tracer(Subsystem):
             self._arrived.clear()
         return True
 
+    def _deliver(self, spans: list[PlannedSpan]) -> bool:
+        if self._sender is None:
+            from dovetail.control.tracing.exporter import SpanSender
+
+            self._sender = SpanSender(self._settings)
+        return self._sender.send(spans)
+
     async def stop(self) -> None:
-        """What is complete is sent if the receiver takes it at once; the rest is sent after the next start."""
-        if self._complete:
-            await self._send()
-        await asyncio.to_thread(self._sender.close)
+        """What is not sent yet is sent after the next start."""
+        if self._sender is not None:
+            await asyncio.to_thread(self._sender.close)
 
 
 def _catch_up(trace: OpenTrace, live: TracedWorkload | None) -> None:

@@ -70,6 +70,11 @@ class TracedWorkload(NamedTuple):
     submitted_at: float
     tasks: list[TaskRecord]
 
+    @property
+    def all_started(self) -> bool:
+        """Whether each of these tasks has run at some time."""
+        return bool(self.tasks) and all(task.started_at is not None for task in self.tasks)
+
 
 class WorkloadQuestions:
     def __init__(self, state: EngineState) -> None:
