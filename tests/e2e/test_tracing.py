@@ -87,7 +87,9 @@ def test_a_trace_goes_from_the_request_to_the_start_of_the_tasks(tmp_path: Path)
             assert not [one for one in spans if one.error]
 
 
-def test_a_client_continues_its_own_trace_and_the_task_continues_it_too(tmp_path: Path) -> None:
+def test_a_client_continues_its_own_trace_and_the_task_continues_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with otlp_collector() as collector:
         server = ServerProcess(tmp_path, settings(collector, sample=0, backends={"local": {"kind": "local"}}))
         with server, Client(server.url) as client:
@@ -98,6 +100,10 @@ def test_a_client_continues_its_own_trace_and_the_task_continues_it_too(tmp_path
             spans = wait_for(lambda: collector.of("mine"), "the trace of the client")
             named = checked(spans, parent=SPAN)
             assert named[ROOT].trace == TRACE
+            monkeypatch.setenv("TRACEPARENT", f"00-{TRACE[::-1]}-{SPAN}-01")
+            client.submit({"name": "of-client", **run})
+            (other,) = {one.trace for one in wait_for(lambda: collector.of("of-client"), "a trace of the client")}
+            assert other == TRACE[::-1], "the Python client passes on what its environment says"
             wait_for(lambda: client.workload("nonsense")["started_at"], "it started")
             wait_for(lambda: client.workload("unsampled")["started_at"], "it started")
             assert not collector.of("unsampled")
