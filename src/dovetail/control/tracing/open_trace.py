@@ -20,7 +20,7 @@ QUEUE, DECISION, DURABLE, BIND, START = "queue", "decision", "durable", "bind", 
 
 
 @dataclass(slots=True)
-class Phase:
+class TaskPhase:
     """`error`: it did not lead on. `events`: moments within it, with words."""
 
     name: str
@@ -44,7 +44,7 @@ class TracedTask:
     done: bool = False
     outcome: str = ""
     refusals: list[tuple[float, str]] = field(default_factory=list)
-    phases: list[Phase] = field(default_factory=list)
+    phases: list[TaskPhase] = field(default_factory=list)
 
     def refused(self, decision: Decision) -> None:
         if len(self.refusals) < MOST_REFUSALS:
@@ -86,7 +86,7 @@ class TracedTask:
     def _phase(self, name: str, ended_at: float, **more: Any) -> None:
         ended_at = max(ended_at, self.reached_at)  # clocks can be set back
         if len(self.phases) < MOST_PHASES:
-            self.phases.append(Phase(name, self.reached_at, ended_at, self.attempt, **more))
+            self.phases.append(TaskPhase(name, self.reached_at, ended_at, self.attempt, **more))
         self.reached_at = ended_at
 
 
@@ -144,7 +144,7 @@ class OpenTrace:
         fields = orjson.loads(text)
         tasks = {}
         for one in fields.pop("tasks").values():
-            phases = [Phase(**{**phase, "events": _moments(phase["events"])}) for phase in one.pop("phases")]
+            phases = [TaskPhase(**{**phase, "events": _moments(phase["events"])}) for phase in one.pop("phases")]
             refusals = _moments(one.pop("refusals"))
             tasks[one["replica"]] = TracedTask(**one, phases=phases, refusals=refusals)
         return OpenTrace(**{**fields, "trace": int(fields["trace"], 16)}, tasks=tasks)
