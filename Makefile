@@ -65,9 +65,10 @@ web-types: $(DEV_READY) ## write the types of the dashboard from the OpenAPI des
 	@$(BIN)/python tools/web/schema_types.py
 
 .PHONY: docs
-docs: $(DEV_READY) ## write the reference pages (docs/reference) from the models, and draw the picture of the README
+docs: $(DEV_READY) ## write the reference pages (docs/reference) from the models, the picture of the README, the Grafana dashboard
 	@$(BIN)/python tools/reference.py
 	@$(BIN)/python tools/picture.py
+	@$(BIN)/python tools/grafana.py
 
 .PHONY: format
 format: $(DEV_READY) ## apply the formatting and the safe style fixes

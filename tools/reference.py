@@ -3,7 +3,8 @@
 `docs/reference/workload.md` has every field of a workload, `docs/reference/service.md` those of a service. Names, types
 and defaults come from the models; what a field means, an example and the words of other schedulers from
 `tools/workload_fields.yaml` and `tools/service_fields.yaml`. `docs/reference/settings.md` has
-every setting, with the text that stands below it in its class. `--check` writes nothing and fails if a page is stale.
+every setting, with the text that stands below it in its class, and `docs/reference/metrics.md` every family of metrics.
+`--check` writes nothing and fails if a page is stale.
 """
 
 import ast
@@ -26,6 +27,7 @@ from dovetail.control.rebalancing.rebalancer import RebalancingSettings
 from dovetail.control.settings import Settings
 from dovetail.control.subsystems.built_in import BackendHealthSettings
 from dovetail.control.subsystems.network.settings import MeasuringSettings
+from dovetail.control.tracing.settings import TracingSettings
 from dovetail.control.trends.recorder import TrendSettings
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
@@ -36,6 +38,9 @@ from dovetail.placement.filters.resources import ResourcesSettings
 from dovetail.placement.scores.domain import DomainPackingSettings, DomainSettings
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # as a program it is called by its path
+from tools.metric_families import metrics_page  # noqa: E402
+
 FIELDS = ROOT / "tools" / "workload_fields.yaml"
 SERVICE_FIELDS = ROOT / "tools" / "service_fields.yaml"
 #: Amounts by the function that reads them: how the page calls them, and how a default is written.
@@ -59,6 +64,7 @@ SETTINGS_PAGES: dict[str, type[BaseModel]] = {
     "subsystems.cost": CostSettings,
     "subsystems.trends": TrendSettings,
     "subsystems.rebalancing": RebalancingSettings,
+    "subsystems.tracing": TracingSettings,
     "dovetail kubernetes scheduler --config": KubernetesSchedulerSettings,
     "dovetail kubernetes extender --config": KubernetesExtenderSettings,
 }
@@ -68,7 +74,12 @@ Schema = Mapping[str, Any]
 
 
 def main() -> int:
-    pages = {"workload.md": workload_page(), "service.md": service_page(), "settings.md": settings_page()}
+    pages = {
+        "workload.md": workload_page(),
+        "service.md": service_page(),
+        "settings.md": settings_page(),
+        "metrics.md": metrics_page(),
+    }
     stale = [name for name, text in pages.items() if _read(name) != text]
     if "--check" in sys.argv:
         print(f"stale: {', '.join(stale)}; run make docs" if stale else "the reference is up to date")

@@ -12,6 +12,8 @@ needs="
 ps                                      procps
 chromium                                chromium
 openssl                                 openssl
+prometheus                              prometheus
+promtool                                prometheus
 dockerd                                 docker.io
 /usr/share/doc/busybox-static           busybox-static
 munged                                  munge

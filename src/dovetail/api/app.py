@@ -121,7 +121,8 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.add_middleware(EncodedSlashes)
     app.add_middleware(FastReports, plane=plane, routes=app)
     guard = Guard(plane.access, login.cookie_name(plane), partial(_is_open, plane.settings.web.enabled))
-    app.add_middleware(problems.Envelope, hosts=KnownHosts(plane.settings.listen), caller=guard.caller)
+    hosts, observe = KnownHosts(plane.settings.listen), plane.http_metrics.observe
+    app.add_middleware(problems.Envelope, hosts=hosts, caller=guard.caller, observe=observe)
     problems.install(app)
     describe(app, PREFIX)
     return app

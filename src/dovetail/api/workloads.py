@@ -25,6 +25,7 @@ from dovetail.control.loop.idempotency import IdempotencyKey
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.workload_names import typed
 from dovetail.engine.questions.plan_questions import StartGuess
+from dovetail.model.record import RequestTrace
 from dovetail.model.task import TaskState, WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import MAX_NAME, Strict, closest, shown
@@ -142,23 +143,24 @@ async def submit(
     `user` and `submit_dir`: who submits, and from which directory, for workloads that do not say otherwise. Names and
     directories that a workload cannot have are left out.
     """
+    plane = plane_of(request)
+    trace = None if plane.traces is None else RequestTrace(request.headers.get("traceparent", ""), time.time())
     if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
         words = "an idempotency key is 1 to 200 printable ASCII characters without spaces"
         raise Invalid([Complaint("header", None, "Idempotency-Key", words)])
     specs = [submitted_by(spec, user, submit_dir) for spec in await workloads_in(request)]
     key = None if idempotency_key is None else IdempotencyKey(idempotency_key, digest_of(request))
-    plane = plane_of(request)
     if dry_run:
         await plane.check(specs)
         await plane.check_now(specs)
         return Json({"plans": await plans(plane, specs)})
     try:
-        accepted = await plane.submit(specs, key)
+        accepted = await plane.submit(specs, key, trace=trace)
     except Conflict:
         if key is None:
             raise
         # A request that was sent twice may have met itself: by now the first one's answer is stored under the key.
-        accepted = await plane.submit(specs, key)
+        accepted = await plane.submit(specs, key, trace=trace)
     answer: AcceptedWorkloads = {"accepted": cast("list[AcceptedWorkload]", accepted)}
     return CreatedJson(answer)
 

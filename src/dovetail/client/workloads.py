@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -23,6 +25,7 @@ if TYPE_CHECKING:  # importing the model takes longer than the server takes to a
         WorkloadPage,
     )
 
+_TRACEPARENT = re.compile(r"[0-9a-f-]{55,200}", re.ASCII)
 Work: TypeAlias = "Workload | Mapping[str, Any]"
 
 
@@ -42,6 +45,9 @@ class WorkloadCalls:
         body = as_body(work)
         params = {"user": user, "submit_dir": submit_dir}
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4()), **body.pop("headers", {})}
+        given = os.environ.get("TRACEPARENT", "")
+        if _TRACEPARENT.fullmatch(given):  # what is traced here goes on there
+            headers["traceparent"] = given
         answer: AcceptedWorkloads = self._http.json(
             "POST", f"{API}/workloads", **body, params=params, headers=headers, repeatable=True
         )

@@ -55,15 +55,18 @@ from dovetail.control.subsystems.contract import ControlAccess, DurableStep
 from dovetail.control.subsystems.host import SubsystemHost
 from dovetail.control.subsystems.network.probe_board import ProbeBoard
 from dovetail.control.subsystems.work_access import WorkOfSubsystems
+from dovetail.control.telemetry.http_metrics import HttpMetrics
 from dovetail.control.telemetry.logs import DecisionLog
 from dovetail.control.telemetry.metrics import Metrics
+from dovetail.control.telemetry.plane_gauges import PlaneFigures, PlaneGauges
 from dovetail.control.telemetry.recent_decisions import DecidedName, DecisionRing
+from dovetail.control.tracing.board import TraceBoard
 from dovetail.control.trends.book import LoopCounts, TrendBook
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Ended, names_outside
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
-from dovetail.model.record import Batch, HistoryLine, Snapshot
+from dovetail.model.record import Batch, HistoryLine, RequestTrace, Snapshot
 from dovetail.model.task import WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.workloads.workload import Workload
@@ -90,6 +93,7 @@ class ControlPlane:
         self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
         self.recent = DecisionRing()
+        self.http_metrics = HttpMetrics(self.metrics.registry)
         self.store: Store = sqlite_store(settings.database)
         self.history = HistoryFeed(self.store, self._running)
         given = settings.access.token_file
@@ -103,6 +107,9 @@ class ControlPlane:
         self._specs = DefinitionCache(self.store)
         self.subsystems = SubsystemHost(settings.subsystem_settings(), settings.folder / "subsystems")
         self.metrics.registry.register(self.subsystems)
+        self.traces: TraceBoard | None = self.subsystems.shared("tracing")  # None: nothing is traced
+        if self.traces is not None:
+            self.traces.attach(self.subsystems.settings("tracing"))
         self.probe_board: ProbeBoard = self.subsystems.shared("network") or ProbeBoard()
         questions, metrics = self.questions, self.subsystems.metrics("backend_health")
         node_of = partial(node_of_attempt, self.store)
@@ -111,6 +118,7 @@ class ControlPlane:
         self._backends = Backends(
             settings, questions, self._specs, self._put_item, heard, metrics, node_of, credentials
         )
+        self._backends.prepare = None if self.traces is None else self.traces.told
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.metal = MetalService(self._backends.members, questions.nodes)
         self.cost = CostDesk(self._cost_book())
@@ -132,9 +140,15 @@ class ControlPlane:
         self.machines = MachineService(self._backends.members, settings.loop.call_timeout)
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
+        self.metrics.follow(PlaneGauges(self.questions, self._figures).look)
         self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
         self._tasks: list[asyncio.Future[None]] = []
         self._loop: ControlLoop | None = None
+
+    def _figures(self) -> PlaneFigures:
+        inbox = 0 if self._loop is None else len(self._loop.inbox)
+        silent, agents = self.nodes.silent_and_all()
+        return PlaneFigures(self.ready, inbox, self.waiting_in, silent, agents)
 
     def _cost_book(self) -> CostBook:
         book: CostBook = self.subsystems.shared("cost")
@@ -272,10 +286,15 @@ class ControlPlane:
     # --- workloads -------------------------------------------------------------------------------------------
 
     async def submit(
-        self, specs: list[Workload], key: IdempotencyKey | None = None, *, within_budget: bool = True
+        self,
+        specs: list[Workload],
+        key: IdempotencyKey | None = None,
+        *,
+        within_budget: bool = True,
+        trace: RequestTrace | None = None,
     ) -> list[AcceptedSubmission]:
         """All workloads or none, durable on return. A repeated key returns the first answer; with another request it
-        raises Invalid. `within_budget`: raises Conflict where a budget is spent."""
+        raises Invalid. `within_budget`: raises Conflict where a budget is spent. `trace`: what the request tells."""
         await self.check(specs)
         loop = self._running()
         if key is not None:
@@ -289,7 +308,7 @@ class ControlPlane:
         prepared: list[PreparedWorkload] = []
         await in_pieces(self._prepare_each(specs, prepared))
         await self._answer_patterns(specs)
-        loop.inbox.put(PendingSubmission(prepared, key, promise, ended))
+        loop.inbox.put(PendingSubmission(prepared, key, promise, ended, trace))
         return await promise
 
     async def _submit_replicas(self, specs: list[Workload]) -> list[AcceptedSubmission]:
@@ -416,7 +435,9 @@ class ControlPlane:
         for switch in batch.changes.switches:
             log.info(switch.message, policy=switch.policy, adjusted=switch.on)
         self.discovery.take(batch.changes)
-        self.subsystems.feed(DurableStep(batch, names))
+        if self.traces is not None:
+            self.traces.note(batch.submitted)
+        self.subsystems.feed(DurableStep(batch, names, time.time()))
         for record in batch.changes.workloads:
             single = record.state is WorkloadState.RUNNING and record.active == 1 and not record.pending
             if single or record.state.finished:

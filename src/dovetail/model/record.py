@@ -41,9 +41,18 @@ def spec_text(spec: Workload) -> str:
     return spec.model_dump_json(exclude_unset=True)
 
 
+class RequestTrace(NamedTuple):
+    """What a submission tells of the trace it belongs to: the header `traceparent` as it came, empty without one, and
+    when the request came."""
+
+    traceparent: str
+    began_at: float
+
+
 @dataclass(slots=True)
 class NewWorkload:
-    """An accepted workload: its definition, the part of it that placement needs, and when it was accepted."""
+    """An accepted workload: its definition, the part of it that placement needs, and when it was accepted. `trace` is
+    for subsystems; it is not stored."""
 
     id: int
     namespace: str
@@ -57,10 +66,17 @@ class NewWorkload:
     shape_json: str
     submitted_at: float
     queue: str | None = None  # the path of the queue that it waits in
+    trace: RequestTrace | None = None
 
     @staticmethod
     def of(
-        id_: int, spec: Workload, shape_json: str, submitted_at: float, queue: str, spec_json: str | None = None
+        id_: int,
+        spec: Workload,
+        shape_json: str,
+        submitted_at: float,
+        queue: str,
+        spec_json: str | None = None,
+        trace: RequestTrace | None = None,
     ) -> "NewWorkload":
         """`spec_json`: what `spec_text` gave before."""
         return NewWorkload(
@@ -76,6 +92,7 @@ class NewWorkload:
             shape_json=shape_json,
             submitted_at=submitted_at,
             queue=queue,
+            trace=trace,
         )
 
 
@@ -273,7 +290,7 @@ class HistoryLine:
 
 @dataclass(slots=True)
 class Batch:
-    """One atomic transaction. `at`: when it was decided."""
+    """One atomic transaction. `at`: when deciding it began; `decided_at`: when that ended."""
 
     submitted: list[NewWorkload] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
@@ -283,6 +300,7 @@ class Batch:
     idempotency: list[tuple[str, str, float]] = field(default_factory=list)  # (key, response JSON, at)
     announced: list[tuple[str, str]] = field(default_factory=list)  # (node, JSON announced by its backend)
     at: float = 0.0
+    decided_at: float = 0.0
 
     def __bool__(self) -> bool:
         asked = self.submitted or self.outbox or self.outbox_done or self.idempotency

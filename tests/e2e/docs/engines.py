@@ -198,6 +198,24 @@ def _metal(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
         yield Engine({**addresses, "user: dovetail": f"user: {USER}", "change-me": PASSWORD})
 
 
+@contextmanager
+def _monitoring(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
+    """A receiver of traces; promtool has to be installed."""
+    from tests.patience import wait_for
+    from tests.servers.otlp_collector import otlp_collector
+    from tests.servers.prometheus import skip_without_prometheus
+
+    skip_without_prometheus()
+    with otlp_collector() as collector:
+
+        def look() -> None:
+            names = {span.name for span in wait_for(lambda: collector.of("hello"), "the trace of hello")}
+            above = {"submit to running", "POST /api/v1/workloads", "admission", "task 0"}
+            assert names - {"start"} == above | {"queue", "decision", "durable", "bind"}
+
+        yield Engine({"http://127.0.0.1:4318/v1/traces": collector.url}, hooks={"trace of hello": look})
+
+
 #: By the name of the page. Tests of one engine run on one worker, in the group of this name.
 ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Engine]]] = {
     "docker": _docker,
@@ -213,4 +231,5 @@ ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManage
     "ec2": _ec2,
     "clouds": _ec2,
     "metal": _metal,
+    "monitoring": _monitoring,
 }

@@ -31,6 +31,7 @@ OF_SERVICES = reference.sections(reference.SERVICE_FIELDS)
         ("workload.md", reference.workload_page()),
         ("service.md", reference.service_page()),
         ("settings.md", reference.settings_page()),
+        ("metrics.md", reference.metrics_page()),
     ],
 )
 def test_a_page_is_as_the_models_are(name: str, text: str) -> None:

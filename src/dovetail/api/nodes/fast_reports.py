@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dovetail.api.nodes.nodes import LONGEST_WAIT_S, Heartbeat, orders_of, reports_in
+from dovetail.api.protocol.problems import ROUTE
 from dovetail.api.protocol.reading import check_keys
 from dovetail.api.protocol.replies import json_bytes
 from dovetail.backends.registered.protocol import HeartbeatReply
@@ -24,6 +25,7 @@ from dovetail.model.text.complaint import Invalid
 MOST_BYTES = 64 * 1024  # of a heartbeat; reading so much takes about a millisecond
 _HEARTBEAT = re.compile(r"/api/v1/nodes/([^/]+)/heartbeat")
 _ORDERS = re.compile(r"/api/v1/nodes/([^/]+)/orders")
+_ROUTES = {"POST": "/api/v1/nodes/{name}/heartbeat", "GET": "/api/v1/nodes/{name}/orders"}
 _QUERY = re.compile(rb"after=\d{1,18}&wait_s=\d{1,3}(\.\d{1,6})?")
 _JSON = (b"content-type", b"application/json")
 
@@ -45,6 +47,7 @@ class FastReports:
         if reply is None:
             await self._app(scope, receive, send)
             return
+        scope["state"][ROUTE] = _ROUTES[scope["method"]]
         body = json_bytes(orders_of(reply))
         length = (b"content-length", b"%d" % len(body))
         await send({"type": "http.response.start", "status": 200, "headers": [length, _JSON]})

@@ -7,6 +7,7 @@ the caller.
 """
 
 import re
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -38,6 +39,7 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 1
 MAX_PATH = 300  # of an address that is echoed
 REQUEST_ID = "X-Request-Id"
+ROUTE = "route_template"  # in the state of a request that is answered without its route
 _SENSIBLE = re.compile(r"[A-Za-z0-9._:-]{1,100}", re.ASCII)
 PROBES = OPEN_PATHS  # whoever probes may call the server what it likes
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -173,14 +175,28 @@ def _parameters(error: RequestValidationError) -> list[Complaint]:
     return found
 
 
+def _template(scope: Scope) -> str:
+    """The path of the route that answers; empty where none was reached."""
+    found = scope["state"].get(ROUTE) or getattr(scope.get("route"), "path", "")
+    return str(found)
+
+
 class Envelope:
     """Goes around every request: an id, the host and origin it may name, who calls, and a last net for errors.
-    `caller`, given headers, method and path, says who calls, and raises HttpProblem for who may not."""
+    `caller`, given headers, method and path, says who calls, and raises HttpProblem for who may not. `observe` is told
+    of each answer: method, template of the route, status, and the seconds until it began."""
 
-    def __init__(self, app: ASGIApp, hosts: KnownHosts, caller: Callable[[Headers, str, str], Caller | None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: KnownHosts,
+        caller: Callable[[Headers, str, str], Caller | None],
+        observe: Callable[[str, str, int, float], None],
+    ) -> None:
         self._app = app
         self._hosts = hosts
         self._caller = caller
+        self._observe = observe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -190,6 +206,7 @@ class Envelope:
         given = headers.get(REQUEST_ID, "")
         request_id = given if _SENSIBLE.fullmatch(given) else uuid.uuid4().hex
         scope.setdefault("state", {})["request_id"] = request_id
+        began_at = time.perf_counter()
         begun = False
 
         async def send_with_id(message: Message) -> None:
@@ -197,6 +214,8 @@ class Envelope:
             if message["type"] == "http.response.start":
                 begun = True
                 MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                took_s = time.perf_counter() - began_at
+                self._observe(scope["method"], _template(scope), message["status"], took_s)
             await send(message)
 
         try:

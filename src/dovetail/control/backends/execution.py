@@ -23,6 +23,7 @@ from dovetail.model.backoff import Backoff
 from dovetail.model.command import Bind, Move, Stop
 from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound, TaskMoved
 from dovetail.model.node import Node
+from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 
 log = structlog.get_logger()
@@ -97,6 +98,8 @@ class Executor:
         self.health = health or CallHealth()
         self.cleaned = cleaned
         self._spec_of = spec_of
+        #: What a task is started with, if that is more than its definition says.
+        self.prepare: Callable[[Workload, TaskId], Workload] | None = None
         self._tell = tell
         self._settings = settings
         self._open: dict[tuple[str, str], Bind | Stop] = {}  # not settled yet, by kind and key
@@ -205,6 +208,8 @@ class Executor:
 
     async def _bind(self, command: Bind, spec: Workload | None) -> list[Event]:
         assert spec is not None
+        if self.prepare is not None:
+            spec = self.prepare(spec, command.task)
         try:
             asked = Assignment(command.key, command.task, command.node, spec, command.devices, command.gang)
             await self.backend.bind(asked)

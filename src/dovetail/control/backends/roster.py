@@ -31,7 +31,9 @@ from dovetail.engine.questions.workload_questions import HeldTask
 from dovetail.model.command import Bind, Stop
 from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
+from dovetail.model.task import TaskId
 from dovetail.model.task_use import TaskUse
+from dovetail.model.workloads.workload import Workload
 
 FIRST_START_S = 5.0  # how long a start of the control plane waits for slow backends
 CLOSE_S = 5.0  # how long closing one may take
@@ -59,6 +61,7 @@ class Backends:
         self._settings, self._specs, self._put = settings, specs, put
         self._nodes, self._work = questions.nodes, questions.workloads
         self._heard = heard
+        self.prepare: Callable[[Workload, TaskId], Workload] | None = None  # as of `Executor`
         self._price_tasks: set[asyncio.Task[None]] = set()
         self._credentials = credentials
         self._metrics = metrics
@@ -105,6 +108,7 @@ class Backends:
         clean = cleaner(None if member.entry is None else member.entry.settings)
         health = CallHealth(self._metrics.observer(member.name))
         member.executor = Executor(backend, self._specs.get, self._put, self._settings.loop, health, clean)
+        member.executor.prepare = self.prepare
         member.prices = NodePrices(backend)
         self.members[member.name] = member
 

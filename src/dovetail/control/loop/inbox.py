@@ -10,7 +10,7 @@ from typing import TypeVar
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.engine.admission.admission import Ended
 from dovetail.model.event import Event
-from dovetail.model.record import HistoryLine, spec_text
+from dovetail.model.record import HistoryLine, RequestTrace, spec_text
 from dovetail.model.requests.terms import Terms, terms_json
 from dovetail.model.workloads.workload import Workload
 
@@ -36,12 +36,13 @@ class PreparedWorkload:
 
 @dataclass(slots=True)
 class PendingSubmission:
-    """`ended`: dependencies of these workloads that have ended, as the store knew them."""
+    """`ended`: dependencies of these workloads that have ended, as the store knew them. `trace`: of the request."""
 
     workloads: list[PreparedWorkload]
     key: IdempotencyKey | None
     promise: "asyncio.Future[list[AcceptedSubmission]]"
     ended: Ended = field(default_factory=dict)
+    trace: RequestTrace | None = None
 
 
 @dataclass(slots=True)

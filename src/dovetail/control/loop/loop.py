@@ -152,7 +152,9 @@ class ControlLoop:
         batch.outbox = [command for command in commands if not isinstance(command, Wake)]
         self._wakes += [command.at for command in commands if isinstance(command, Wake)]
         batch.history += lines_of(batch, now)
-        self._metrics.slice_s.labels("decide").observe(time.perf_counter() - began)
+        took_s = time.perf_counter() - began
+        batch.decided_at = now + took_s
+        self._metrics.slice_s.labels("decide").observe(took_s)
         return step
 
     async def _after_write(self, step: LoopStep) -> None:
@@ -201,7 +203,8 @@ class ControlLoop:
             commands += self._engine.handle(Submitted(id_, one.spec, admitted.after[index], one.terms), now)
             self._admission.counts.joined(id_)
             queue = self._engine.queue_path(id_)
-            step.batch.submitted.append(NewWorkload.of(id_, one.spec, one.terms_json, now, queue, one.spec_json))
+            new = NewWorkload.of(id_, one.spec, one.terms_json, now, queue, one.spec_json, item.trace)
+            step.batch.submitted.append(new)
             step.specs.append((id_, one.spec))
         return commands
 

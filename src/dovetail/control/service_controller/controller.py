@@ -42,6 +42,8 @@ class ServiceController(Subsystem):
     def __init__(self, context: SubsystemContext) -> None:
         super().__init__(context)
         self._book: ServiceBook = context.shared
+        if context.metrics is not None:
+            context.metrics.follow(self._book)
         self._owned: dict[int, OwnedReplica] = {}
         self._waits: dict[Key, dict[int, float]] = defaultdict(dict)  # by index: not to be created again before
         self._pauses: dict[tuple[Key, int], Backoff] = defaultdict(lambda: Backoff(1.0, 60.0))

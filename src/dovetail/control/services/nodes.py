@@ -195,6 +195,12 @@ class NodeService:
             raise NotFound(f"node {name!r} is not registered here; register it with POST /api/v1/nodes")
         return found
 
+    def silent_and_all(self) -> tuple[int, int]:
+        """Of the nodes with agents: how many have been silent for too long, and how many there are."""
+        now = time.monotonic()
+        ages = [now - last for name, last in self._last_heartbeats.items() if name in self._nodes]
+        return sum(age > self._timeout_s for age in ages), len(ages)
+
     def notice_silence(self) -> None:
         """Mark nodes offline whose last heartbeat is too old. A jump of the clock is no silence."""
         now = time.monotonic()

@@ -28,10 +28,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DurableStep:
-    """One step of the control loop, after it was written. `names`: of workloads that it accepted or decided about."""
+    """One step of the control loop, after it was written. `names`: of workloads that it accepted or decided about.
+    `written_at`: when it was durable."""
 
     batch: Batch
     names: Mapping[int, str]
+    written_at: float = 0.0
 
 
 class WorkAccess(Protocol):

@@ -18,6 +18,7 @@ _SERVICES = "dovetail.control.service_controller"
 _MODULE = "dovetail.control.subsystems.built_in"
 _NETWORK = "dovetail.control.subsystems.network"
 _TRENDS = "dovetail.control.trends"
+_TRACING = "dovetail.control.tracing"
 
 BUILT_IN: dict[str, SubsystemDeclaration] = {
     one.name: one
@@ -32,6 +33,7 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
         SubsystemDeclaration(
             "services",
             f"{_SERVICES}.controller:ServiceController",
+            metrics=f"{_SERVICES}.metrics:ServiceMetrics",
             shared=f"{_SERVICES}.book:ServiceBook",
             migrations=Path(__file__).parent.parent / "service_controller" / "revisions",
             always=True,
@@ -72,6 +74,14 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             opens_later=True,
             shared=f"{_TRENDS}.book:TrendBook",
             always=True,
+        ),
+        SubsystemDeclaration(
+            "tracing",
+            f"{_TRACING}.tracer:Tracer",
+            settings=f"{_TRACING}.settings:TracingSettings",
+            metrics=f"{_TRACING}.metrics:TracingMetrics",
+            migrations=Path(__file__).parent.parent / "tracing" / "revisions",
+            shared=f"{_TRACING}.board:TraceBoard",
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),
     )

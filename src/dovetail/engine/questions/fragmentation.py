@@ -86,6 +86,16 @@ def free_and_unusable(state: EngineState, rows: Rows) -> tuple[F8, F8]:
     return columns[1], np.maximum(columns[2], 0.0)
 
 
+def cluster_fragments(state: EngineState) -> Fragments:
+    """Of the whole cluster alone; for those who ask often."""
+    state.learned.mix.prepare()
+    cluster, typical = state.cluster, state.learned.mix.outlook.typical
+    rows = np.flatnonzero(cluster.ready[: cluster.width])
+    if typical is None or not len(rows):
+        return _sum(CLUSTER, CLUSTER, np.zeros((4, 0)))
+    return _sum(CLUSTER, CLUSTER, _looked_at(cluster, typical, rows)[0])
+
+
 def _looked_at(cluster: Cluster, typical: Typical, rows: Rows) -> tuple[F8, list[AskPlaces]]:
     """float64[GPUs, free, unusable, useless; node], and each ask."""
     view = View(cluster).subset(rows)

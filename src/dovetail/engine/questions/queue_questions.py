@@ -81,6 +81,11 @@ class QueueQuestions:
         """Of every queue, parents before children."""
         return [queue.path for queue in self._state.router.queues.queues[1:]]
 
+    @property
+    def codes(self) -> list[tuple[int, str]]:
+        """The code and the path of every queue, parents before children."""
+        return [(queue.code, queue.path) for queue in self._state.router.queues.queues[1:]]
+
     def report(self, capacity: Amounts) -> QueueReport:
         """`capacity`: what the online nodes have in total, by resource."""
         state = self._state
@@ -109,6 +114,11 @@ class QueueQuestions:
     def waiting(self) -> int:
         """Workloads with tasks that wait for a node."""
         return len(self._state.pending)
+
+    def oldest_submission(self) -> float | None:
+        """When the workload was submitted that waits longest of all that wait for a node; None: none waits."""
+        work = self._state.work
+        return min((work[id_].submitted_at for id_ in self._state.pending.ids()), default=None)
 
     def pending(self, limit: int, now: float = 0.0, offset: int = 0) -> list[PendingWorkload]:
         """Those in the queue, next first; after them those that wait outside of it."""

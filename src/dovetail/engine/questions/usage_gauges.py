@@ -12,7 +12,9 @@ import numpy as np
 from dovetail.cluster.network.levels import present_levels
 from dovetail.engine.questions.fragmentation import (
     FragmentReport,
+    Fragments,
     RecoverableCapacity,
+    cluster_fragments,
     fragment_report,
     recoverable_capacity,
 )
@@ -74,6 +76,10 @@ class UsageGauges:
 
     def fragmentation(self) -> FragmentReport:
         return fragment_report(self._state)
+
+    def cluster_fragments(self) -> Fragments:
+        """Fragmentation of the whole cluster alone."""
+        return cluster_fragments(self._state)
 
     def recoverable(self) -> RecoverableCapacity:
         """What moving tasks would recover of the free GPU capacity that typical work cannot use."""

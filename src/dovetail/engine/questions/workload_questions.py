@@ -10,6 +10,7 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import LiveTask
 from dovetail.engine.state.work import Work
 from dovetail.model.command import attempt_key
+from dovetail.model.record import TaskRecord
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.roles import SERVICE_LABEL
@@ -58,6 +59,24 @@ class LiveReplica(NamedTuple):
     online: bool
 
 
+class TracedWorkload(NamedTuple):
+    """A live workload, and its first tasks as they are now."""
+
+    id: int
+    namespace: str
+    name: str
+    kind: str
+    queue: str
+    replicas: int
+    submitted_at: float
+    tasks: list[TaskRecord]
+
+    @property
+    def all_started(self) -> bool:
+        """Whether each of these tasks has run at some time."""
+        return bool(self.tasks) and all(task.started_at is not None for task in self.tasks)
+
+
 class WorkloadQuestions:
     def __init__(self, state: EngineState) -> None:
         self._state = state
@@ -101,6 +120,36 @@ class WorkloadQuestions:
     def is_waiting(self, workload: int) -> bool:
         work = self._state.work.get(workload)
         return work is not None and bool(work.waiting)
+
+    @property
+    def placed_tasks(self) -> int:
+        """Tasks that hold capacity on a node."""
+        return len(self._state.cluster.placements.by_task)
+
+    # --- traces ----------------------------------------------------------------------------------------------
+
+    @property
+    def newest(self) -> int:
+        """The highest id of live workloads; 0 without any."""
+        return max(self._state.work, default=0)
+
+    def ids_after(self, workload: int) -> list[int]:
+        """Live workloads that were accepted after this one."""
+        return sorted(id_ for id_ in self._state.work if id_ > workload)
+
+    def traced(self, workloads: Iterable[int], most_tasks: int) -> list[TracedWorkload]:
+        """Those of them that are live, each with its first tasks."""
+        found = []
+        for id_ in workloads:
+            work = self._state.work.get(id_)
+            if work is not None:
+                tasks = [
+                    live.record(TaskId(id_, replica)) for replica, live in work.tasks.items() if replica < most_tasks
+                ]
+                queue = self._state.router.queues[work.queue].path
+                names = (work.namespace, work.name, str(work.shape.kind), queue)
+                found.append(TracedWorkload(id_, *names, work.replicas, work.submitted_at, tasks))
+        return found
 
     # --- replicas of services --------------------------------------------------------------------------------
 
