@@ -49,7 +49,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "rollout": CommandEntry(_WORK, "services.rollout", "Follow the update of a service, undo it, see its revisions."),
     "queue": CommandEntry(_WORK, "queues.queues:queue", "Pending workloads in order, and why they wait."),
     "queues": CommandEntry(_WORK, "queues.queues:queues", "The tree of queues: use, limits, loans, fairness."),
-    "top": CommandEntry(_WORK, "workloads.top", "The whole cluster, live."),
+    "top": CommandEntry(_WORK, "top.command", "The whole cluster, live."),
     "plan": CommandEntry(_ASK, "questions:plan", "Where workloads would go now; nothing is changed."),
     "explain": CommandEntry(_ASK, "questions:explain", "Why a workload runs where it runs, or why it waits."),
     "why-not": CommandEntry(_ASK, "questions:why_not", "Why a workload is not on a certain node."),
