@@ -147,8 +147,7 @@ def test_it_follows_the_size_of_the_terminal(server: ServerProcess, size: tuple[
     with on_a_screen(server, 100, 30) as top:
         top.until("alpha", "? help")
         top.resize(*size)
-        wait_for(lambda: "? help" in top.text().split("\n")[size[1] - 1])
-        assert "▸" in top.text()
+        wait_for(lambda: "▸" in top.text() and "? help" in top.text().split("\n")[size[1] - 1])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

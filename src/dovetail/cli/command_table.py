@@ -81,6 +81,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "serve": CommandEntry(_PROGRAM, "program.serve", "Run the control plane on this machine."),
     "dns": CommandEntry(_PROGRAM, "program.dns", "Answer DNS queries for the names of services."),
     "demo": CommandEntry(_PROGRAM, "program.demo", "Run it on a simulated cluster with a stream of work."),
+    "mcp": CommandEntry(_PROGRAM, "mcp.command", "Tools for assistants that ask this server and change nothing."),
     "config": CommandEntry(_PROGRAM, "program.config", "Check or show the settings of the control plane."),
     "completion": CommandEntry(_PROGRAM, "program.about:completion", "Print the completion script of a shell."),
     "version": CommandEntry(_PROGRAM, "program.about:version", "Print the version, here and of the server."),
