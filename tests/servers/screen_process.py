@@ -63,10 +63,11 @@ class ScreenProcess:
         """The screen, once all these words are on it and none of the others is."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
+            ended = self.process.poll() is not None
             found = self.text()
             if all(word in found for word in words) and not any(word in found for word in gone):
                 return found
-            if self.process.poll() is not None:
+            if ended and not select.select([self._ours], [], [], 0.2)[0]:
                 break
             time.sleep(0.02)
         raise AssertionError(f"not on the screen: {words} without {list(gone)}\n{self.text()}")

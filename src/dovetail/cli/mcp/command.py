@@ -35,7 +35,7 @@ def command(
         raise Failure("the library mcp is missing; install it: pip install 'dovetail-scheduler[mcp]'") from None
     asked = server_url(url)
     if address is None:
-        _over_stdio(tool_server(lambda _: connect(url)), asked)
+        _over_stdio(tool_server(lambda _: connect(url, told=False)), asked)
         return
     from dovetail.client import Client
 

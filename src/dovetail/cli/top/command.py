@@ -39,7 +39,7 @@ def command(
         return
     from dovetail.cli.top.screen import live_top
 
-    live_top(partial(connect, url), server_url(url), interval_s)
+    live_top(partial(connect, url, told=False), server_url(url), interval_s)
 
 
 def _look(client: "Client", whole: bool = False) -> "ClusterOverview":
