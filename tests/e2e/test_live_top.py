@@ -78,7 +78,7 @@ def test_keys_do_what_the_help_says(server: ServerProcess) -> None:
         top.press(ESCAPE)
         top.until("alpha", gone=("filter:",))
         top.press("?")
-        top.until("keys", "sort by the next or the previous column", gone=("alpha",))
+        top.until("sort by the next or the previous column", gone=("alpha",))
         top.press("q")
         top.until("alpha", "? help")
         top.press("q")

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dovetail.cli.render.decision import explain_view
-from dovetail.cli.render.live_rows import LiveColumn, Row, identity, live_columns
+from dovetail.cli.render.live_rows import LiveColumn, Row, identity, in_words, live_columns
 from dovetail.cli.render.nodes import one_node
 from dovetail.cli.render.parts.bars import bar, sparkline
 from dovetail.cli.render.parts.state import tally
-from dovetail.cli.render.parts.table import table
-from dovetail.cli.render.parts.text import Text
+from dovetail.cli.render.parts.table import pairs, table
+from dovetail.cli.render.parts.text import Drawing, Text
 from dovetail.cli.render.parts.times import span
 from dovetail.client.amounts import shown
 from dovetail.model.text.listing import count
@@ -123,10 +123,14 @@ def _header(live: Live, columns: int, url: str, now: float) -> list[Text]:
             line.append(sparkline(live.use, _TREND, most=1.0).rjust(_TREND), style="blue").append("  ")
         line.append(f"{shown(name, use['allocated'])} of {shown(name, use['capacity'])}", style="dim")
         lines.append(line)
-    work = Text(f"workloads: {tally(summary['workloads']) or 'none yet'}; {summary['waiting']:,} waiting ")
+    states = summary["workloads"]
+    if columns < _WIDE_COLUMNS:
+        states = {state: number for state, number in states.items() if state not in ("succeeded", "cancelled")}
+    work = Text(f"workloads: {tally(states) or 'none'}; {summary['waiting']:,} waiting ")
     work.append(sparkline(live.waiting, 12), style="yellow")
     if live.decisions_per_s is not None:
-        work.append(f"  {live.decisions_per_s:,.1f} decisions/s", style="dim")
+        decided = Text(f"  {live.decisions_per_s:,.1f} decisions/s", style="dim")
+        work.append_text(decided if work.cells + decided.cells <= columns else Text())
     return [*lines, work]
 
 
@@ -168,7 +172,7 @@ def _listed(live: Live, screen: LiveScreen, rows: Sequence[Row], columns: int, r
         return [Text(_nothing(live, screen), style="dim")]
     places = {identity(screen.view, row): place for place, row in enumerate(rows)}
     chosen = places.get(screen.selected, 0)
-    page = max(1, room - 1)
+    page = max(1, room - 2)  # below the titles, above what the selected row says
     screen.page = page
     first = min(max(0, chosen - page // 2), max(0, len(rows) - page))
     heads = live_columns(screen.view, rows, now, screen.column(), screen.view in screen.reversed)
@@ -181,7 +185,8 @@ def _listed(live: Live, screen: LiveScreen, rows: Sequence[Row], columns: int, r
             found.append(Text(f"{_MARK}{line.plain}".ljust(columns - 1), style="reverse"))
         else:
             found.append(Text.assemble(_NO_MARK, line))
-    return found
+    found += [Text()] * (room - 1 - len(found))
+    return [*found, Text(f"{_NO_MARK}{in_words(screen.view, rows[chosen])}", style="yellow")][:room]
 
 
 def _nothing(live: Live, screen: LiveScreen) -> str:
@@ -218,9 +223,8 @@ def _scrolled(drawing: Any, columns: int, room: int, screen: LiveScreen) -> list
     return [Text(), *shown_lines, more]
 
 
-def _help() -> Text:
-    lines = [f"{', '.join(_SHOWN_KEYS.get(key, key) for key in keys):<14}{words}" for keys, words in LIST_KEYS]
-    return Text("keys\n" + "\n".join(lines))
+def _help() -> Drawing:
+    return pairs([(", ".join(_SHOWN_KEYS.get(key, key) for key in keys), words) for keys, words in LIST_KEYS])
 
 
 def _foot(screen: LiveScreen) -> Text:

@@ -19,6 +19,7 @@ Cell = Callable[[Row, float], object]
 _STATES = ("running", "starting", "bound", "placed", "stopping", "pending", "failed", "succeeded", "cancelled")
 _PRIORITIES = ("critical", "high", "medium", "low", "batch")
 _LAST = float("inf")
+_GAUGE = 5  # three of them, and a name, fit into 80 columns
 
 
 class LiveColumn:
@@ -86,7 +87,7 @@ _NODES = (
     *(
         LiveColumn(
             name.upper(),
-            lambda row, _, name=name: use_gauge(row, name),  # type: ignore[misc]
+            lambda row, _, name=name: use_gauge(row, name, width=_GAUGE),  # type: ignore[misc]
             lambda row, _, name=name: -_taken(row, name),  # type: ignore[misc]
             resource=name,
         )
@@ -121,6 +122,14 @@ def sort_columns(view: str) -> list[LiveColumn]:
 def identity(view: str, row: Row) -> Any:
     """What a row is called when it is opened."""
     return row["name"] if view == "nodes" else row["path"] if view == "queues" else row["id"]
+
+
+def in_words(view: str, row: Row) -> str:
+    """What a row has to say that may not fit into its line: why it waits, what it holds."""
+    if view == "queues":
+        return queue_held(row)  # type: ignore[arg-type]
+    found = row["reason"] if view == "nodes" else row["message"] or row.get("waits_for") or row["reason"]
+    return " ".join(str(found).split())
 
 
 def in_order(rows: Iterable[Row], column: LiveColumn, now: float, backwards: bool) -> list[Row]:

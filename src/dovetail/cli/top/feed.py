@@ -40,6 +40,7 @@ class ClusterFeed:
     live: Live = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _due: threading.Event = field(default_factory=threading.Event)
+    _urgent: threading.Event = field(default_factory=threading.Event)  # the user asked for something else
     _stop: threading.Event = field(default_factory=threading.Event)
     _streams: bool = False
     _samples: deque[tuple[int, float, float]] = field(default_factory=lambda: deque(maxlen=SAMPLES))
@@ -55,6 +56,7 @@ class ClusterFeed:
 
     def stop(self) -> None:
         self._stop.set()
+        self._urgent.set()
         self._due.set()
 
     def show(self, view: str, finished_too: bool, opened: tuple[str, Any] | None) -> None:
@@ -62,6 +64,7 @@ class ClusterFeed:
         if (view, finished_too, opened) != (self.view, self.finished_too, self.opened):
             with self._lock:
                 self.view, self.finished_too, self.opened = view, finished_too, opened
+            self._urgent.set()
             self._due.set()
 
     # --- threads -------------------------------------------------------------------------------------------------
@@ -71,6 +74,7 @@ class ClusterFeed:
             while not self._stop.is_set():
                 self._due.wait(_QUIET_S if self._streams and not self.live.trouble else self.interval_s)
                 self._due.clear()
+                self._urgent.clear()
                 try:
                     self.live = self._look(client)
                     pause_s = self.interval_s
@@ -78,11 +82,7 @@ class ClusterFeed:
                     self.live = self.live.in_trouble(str(error), time.time())
                     pause_s = _AGAIN_S
                 self.changed()
-                if not self._asked_for_other():
-                    self._stop.wait(pause_s)
-
-    def _asked_for_other(self) -> bool:
-        return self.live.asked != (self.view, self.finished_too, self.opened)
+                self._urgent.wait(pause_s)
 
     def _follow(self) -> None:
         with self.connect() as client:
@@ -103,9 +103,12 @@ class ClusterFeed:
     def _look(self, client: "Client") -> Live:
         with self._lock:
             view, finished_too, opened = self.view, self.finished_too, self.opened
-        summary = client.summary()
-        rows, total = _rows(client, view, finished_too)
         detail = _detail(client, opened)
+        summary = client.summary()
+        if opened is not None and self.live.asked[:2] == (view, finished_too):
+            rows, total = self.live.rows, self.live.total  # nobody sees them
+        else:
+            rows, total = _rows(client, view, finished_too)
         now = time.time()
         self._sample(summary, now)
         return Live(
