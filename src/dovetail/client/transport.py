@@ -8,8 +8,8 @@ pauses; any other call is made once. Every answer that is not a success becomes 
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
 from json import dumps, loads
 from typing import Any
@@ -61,6 +61,8 @@ class Transport:
         if found.token:
             self.use_token(found.token)
         self._exchange = BlockingExchange(Connector(self.url, timeout_s, certificate or found.certificate), timeout_s)
+        #: Around every request that waits for its answer; a command line can say there that it waits.
+        self.while_asking: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def use_token(self, token: str) -> None:
         """From the next request on."""
@@ -87,6 +89,10 @@ class Transport:
             sent.setdefault("Content-Type", "application/json")
         request = HttpRequest(method, _target(path, params), sent, content or b"")
         pauses_s = self._pauses_s if repeatable or method == "GET" else ()
+        with self.while_asking():
+            return self._answer(request, pauses_s)
+
+    def _answer(self, request: HttpRequest, pauses_s: Sequence[float]) -> ServerAnswer:
         for pause_s in (*pauses_s, None):
             try:
                 with self._sent(request) as answer:

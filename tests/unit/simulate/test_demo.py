@@ -5,17 +5,23 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import get_args
 
 import pytest
 from tests.patience import wait_for
 
-from dovetail.cli.program.demo import advice
+from dovetail.cli.program.demo import ChapterName, advice
+from dovetail.cli.program.demo_chapters import CHAPTERS
 from dovetail.cli.program.demo_crowd import ESTIMATES, GANG_NAME, DemoCrowd, as_users_write_it
-from dovetail.client import Client
+from dovetail.cli.program.demo_scene import DemoScene
+from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.model.workloads.workload import Workload
+from dovetail.responses.system import HistoryRow
 
 
 @pytest.mark.parametrize("rate", [0.5, 6.0, 100.0])
@@ -46,7 +52,7 @@ def test_advice_names_what_is_really_there() -> None:
 @pytest.mark.needs_server
 @pytest.mark.slow
 def test_a_demo_serves_a_busy_cluster_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dovetail.cli.main", "demo", "--port", "0"]
+    command = [sys.executable, "-m", "dovetail.cli.main", "demo", "--port", "0", "--no-story"]
     env = os.environ | {"TMPDIR": str(tmp_path)}
     demo = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -72,6 +78,105 @@ def test_a_demo_serves_a_busy_cluster_and_leaves_nothing_behind(tmp_path: Path) 
     assert demo.returncode == 0, errors
     assert "the demo has ended" in rest
     assert list(tmp_path.iterdir()) == []
+
+
+class Witness:
+    """Looks at a demo from outside while it runs, and keeps what the story's facts have to agree with."""
+
+    def __init__(self, url: str) -> None:
+        self.borrowed: list[float] = []
+        self.fragmented: list[float] = []
+        self.out: list[int] = []
+        self.events: list[HistoryRow] = []
+        self.places: dict[str, list[set[str]]] = {}
+        self._url = url
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._look, self._listen)]
+        for thread in self._threads:
+            thread.start()
+
+    def _look(self) -> None:
+        with suppress(ConnectError, DovetailError), Client(self._url) as client:
+            while True:
+                rows = client.queues()["queues"]
+                self.borrowed += [row["resources"]["gpu"]["borrowed"] for row in rows if row["path"] == "research"]
+                found = client.fragmentation()["cluster"]
+                self.fragmented.append(found["unusable_gpus"] / max(1.0, found["free_gpus"]))
+                self.out.append(sum(row["status"] != "online" for row in client.nodes()))
+                for row in client.workloads(name="pretrain", state="running")["items"]:
+                    nodes = {task["node"] for task in client.tasks(row["id"]) if task["state"] == "running"}
+                    if len(nodes) == row["replicas"]:
+                        self.places.setdefault(row["name"], []).append({str(node) for node in nodes})
+
+    def _listen(self) -> None:
+        with suppress(ConnectError, DovetailError), Client(self._url) as client:
+            self.events.extend(client.events())
+
+    def done(self) -> None:
+        for thread in self._threads:
+            thread.join(30)
+
+
+def leaf_of(node: str) -> str:
+    return node.rpartition("-")[0]
+
+
+@pytest.mark.needs_server
+@pytest.mark.slow
+def test_what_the_story_tells_really_happens() -> None:
+    command = [sys.executable, "-m", "dovetail.cli.main", "demo", "--port", "0", "--nodes", "200", "--rounds", "1"]
+    with subprocess.Popen([*command, "--speed", "10", "--seed", "3"], stdout=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        lines, witness = [], None
+        for line in demo.stdout:
+            lines.append(line.rstrip())
+            if line.startswith("Dovetail demo listens on "):
+                witness = Witness(line.split()[-1])
+        assert demo.wait(60) == 0
+    assert witness is not None
+    witness.done()
+    told = "\n".join(lines)
+    assert "✗" not in told, told
+    titles = [line.removeprefix("— ") for line in lines if line.startswith("— ")]
+    assert titles == [chapter.title for chapter in CHAPTERS.values()]
+    # A tenant borrowed, and gave back.
+    most = max(witness.borrowed)
+    assert most > 0.05 * 1600
+    assert witness.borrowed[-1] < most / 2
+    # Fragmentation rose and fell.
+    highest = witness.fragmented.index(max(witness.fragmented))
+    assert 0 < highest < len(witness.fragmented) - 1
+    assert min(witness.fragmented[highest:]) < max(witness.fragmented) - 0.04
+    # There were preemptions, for the launch and for the incident.
+    assert any("homework" in str(row["name"]) and "preempt" in row["message"] for row in witness.events)
+    # The training was whole on its leaf, then with another node of the same leaf, then in another leaf.
+    [places] = witness.places.values()
+    steps = [place for number, place in enumerate(places) if not number or place != places[number - 1]]
+    assert all(len({leaf_of(node) for node in place}) == 1 for place in steps)
+    assert len({leaf_of(node) for place in steps for node in place}) == 2
+    assert any(row["kind"] == "recovery" and "pretrain" in str(row["name"]) for row in witness.events)
+    # The leaf went and came back.
+    assert max(witness.out) == 8
+    assert witness.out[-1] == 0
+
+
+def test_the_same_seed_breaks_the_same_things() -> None:
+    def chosen(seed: int) -> list[int]:
+        scene = DemoScene(Client("http://127.0.0.1:9"), 8, print, threading.Event(), seed=seed)
+        return [scene.chance("failure").randrange(1000) for _ in range(3)]
+
+    assert chosen(1) == chosen(1)
+    assert chosen(1) != chosen(2)
+
+
+def test_a_chapter_that_is_none_is_said() -> None:
+    command = [sys.executable, "-m", "dovetail.cli.main", "demo", "--chapter", "epilogue"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
+    assert found.returncode == 2
+    assert "'fragmentation'" in found.stderr
+
+
+def test_every_chapter_can_be_the_first() -> None:
+    assert set(get_args(ChapterName)) == set(CHAPTERS)
 
 
 def test_a_duration_that_is_none_is_said() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from dovetail.cli import render
+from dovetail.cli.render.heat_by import HeatBy
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import Failure
 from dovetail.cli.terminal.output import Format, Output, show, warn
@@ -32,10 +33,18 @@ def draw_tree(
     gpus: Annotated[
         str | None, Option(metavar="N", help="How many tasks with so many GPUs each fit in one domain.")
     ] = None,
+    by: Annotated[
+        HeatBy | None,
+        Option("--by", metavar="WHAT", help="Draw one cell a node instead: utilisation, fragmentation or health."),
+    ] = None,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
-    """Levels, domains and nodes, with bars of use. This is what `dovetail topology` does."""
+    """Levels, domains and nodes, with bars of use. This is what `dovetail topology` does.
+
+    With --by each domain is a strip of cells, one a node: which nodes are full, have free parts that work for whole
+    nodes cannot use, or are out of service.
+    """
     with connect(url) as client:
         topology, domains = client.topology(), client.domains(gpus=gpus)
         names = [one["name"] for one in topology["levels"]]
@@ -47,6 +56,10 @@ def draw_tree(
         if output.is_data:
             whole: TopologyWithDomains = {**topology, "domains": domains}
             show(whole, output, str)
+            return
+        if by is not None:
+            rows = client.nodes()
+            show(rows, output, lambda _: render.heat.heat_strips(topology, rows, by, level))
             return
         members = client.nodes() if nodes or (nodes is None and level is None) else []
     left_out = len(members) if nodes is None and len(members) > FEW_NODES else 0

@@ -1,12 +1,13 @@
-"""`dovetail demo`: the control plane on a simulated cluster, with tenants who keep it busy."""
+"""`dovetail demo`: the control plane on a simulated cluster, with tenants who keep it busy and a story that is told."""
 
 import asyncio
 import signal
 import tempfile
+import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
 import click
 
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
     from dovetail.control.plane import ControlPlane
     from dovetail.model.workloads.workload import Workload
 
-SPINES, LEAVES, NODES, GPUS = 5, 5, 40, 8
-TARGET = 0.92  # of the GPUs in use
-START_DELAY_S = 20.0
-TIME_BETWEEN_FAILURES_S = 30 * 86400.0
-REPAIR_TIME_S = 2 * 3600.0
+SPINES, LEAVES_OF_A_SPINE, GPUS = 5, 5, 8
+TARGET = 0.92  # of the GPUs in use, where only the crowd is there
+START_DELAY_S = 0.3
+TIME_BETWEEN_FAILURES_S = 12 * 3600.0
+REPAIR_TIME_S = 120.0
+#: What the crowd of the story submits: nothing that is large enough to change the plot.
+MIX = {"finetuning": 0.35, "inference": 0.1, "batch": 0.35, "notebook": 0.2}
 _TIMEOUT_S = 10.0
+
+ChapterName = Literal["quiet", "borrowing", "fragmentation", "preemption", "failure", "return"]
 
 
 def command(
@@ -36,69 +41,102 @@ def command(
     duration: Annotated[
         str | None, Option(metavar="DURATION", help="Stop by itself after this long: 5m.  [default: Ctrl-C]")
     ] = None,
-    rate: Annotated[float, Option(metavar="N", min=0.1, max=500, help="Workloads a second.")] = 6.0,
+    rounds: Annotated[
+        int | None, Option(metavar="N", min=1, help="Stop by itself when the story was told so often.")
+    ] = None,
+    chapter: Annotated[ChapterName, Option(help="Where the story begins.", words=get_args(ChapterName))] = "quiet",
+    no_story: Annotated[
+        bool, Option("--no-story", help="Only the crowd: 92 % of the GPUs in use, large gangs that wait, failures.")
+    ] = False,
+    rate: Annotated[float, Option(metavar="N", min=0.1, max=500, help="Workloads a second of the crowd.")] = 6.0,
     speed: Annotated[
-        float, Option(metavar="N", min=0.1, max=100_000, help="How fast nodes start work, fail and return.")
-    ] = 60.0,
-    seed: Annotated[int, Option(metavar="N", help="Seed of the work.")] = 1,
+        float, Option(metavar="N", min=0.1, max=1000, help="How fast the story goes; 1: about four minutes.")
+    ] = 1.0,
+    nodes: Annotated[int, Option(metavar="N", min=100, max=10_000, help="How many nodes, in 25 leaves.")] = 1000,
+    seed: Annotated[int, Option(metavar="N", help="Seed of the work and of the story.")] = 1,
 ) -> None:
-    """Run the control plane on a simulated cluster of 1,000 nodes and 8,000 GPUs that five tenants keep busy.
+    """Run the control plane on a simulated cluster of 1,000 nodes and 8,000 GPUs, and tell a story on it.
 
-    Everything but the cluster is real: submissions over HTTP, decisions, the store, and every other command works on
-    it. Ctrl-C ends it and removes what it wrote.
+    Five tenants share it. In about four minutes, and then again: a queue borrows and gives back, a fragmentation
+    pattern forms and dissolves, urgent work preempts, a leaf fails and a training recovers. Each chapter says what to
+    look at. Everything but the cluster is real: submissions over HTTP, decisions, the store, and every other command
+    works on it. Ctrl-C ends it and removes what it wrote.
     """
+    from dovetail.cli.program.demo_chapters import CROWD
     from dovetail.cli.program.demo_crowd import DemoCrowd
     from dovetail.cli.program.serving import serve_until_stopped
 
     ends_after_s = seconds("--duration", duration)
-    crowd = DemoCrowd(rate=rate, gpus=SPINES * LEAVES * NODES * GPUS, target=TARGET, seed=seed)
+    nodes_per_leaf = nodes // (SPINES * LEAVES_OF_A_SPINE)
+    gpus = SPINES * LEAVES_OF_A_SPINE * nodes_per_leaf * GPUS
+    crowd = (
+        DemoCrowd(rate=rate, gpus=gpus, target=TARGET, seed=seed)
+        if no_story
+        else DemoCrowd(rate=rate, gpus=gpus, target=CROWD, seed=seed, gangs_waiting=0, mix=MIX)
+    )
+    plot = None if no_story else _Plot(chapter, rounds, speed, nodes_per_leaf, seed)
     kept: AbstractContextManager[Any] = (
         nullcontext(data)
         if data is not None
         else tempfile.TemporaryDirectory(prefix="dovetail-demo-", ignore_cleanup_errors=True)
     )
     with kept as folder:
-        demo = _Demo(crowd, ends_after_s)
-        settings = _settings(str(folder), host, port, speed, seed)
+        demo = _Demo(crowd, plot, ends_after_s)
+        settings = _settings(str(folder), host, port, seed, nodes_per_leaf, story=plot is not None)
         serve_until_stopped(settings, demo.announce, demo.beside)
     click.echo("the demo has ended" + ("" if data is not None else "; its folder is removed"))
 
 
-def _settings(folder: str, host: str, port: int, speed: float, seed: int) -> Any:
+class _Plot(NamedTuple):
+    """How the story is told."""
+
+    first: str
+    rounds: int | None
+    speed: float
+    nodes_per_leaf: int
+    seed: int
+
+
+def _settings(folder: str, host: str, port: int, seed: int, nodes_per_leaf: int, story: bool) -> Any:
     from dovetail.access.addresses import is_loopback
+    from dovetail.cli.program.demo_chapters import GUARANTEES
     from dovetail.control.settings import Settings
 
-    cluster = {
+    gpus = SPINES * LEAVES_OF_A_SPINE * nodes_per_leaf * GPUS
+    cluster: dict[str, Any] = {
         "kind": "simulated",
         "leaf_spine": {
-            "prefix": "gpu", "spines": SPINES, "leaves_per_spine": LEAVES, "nodes_per_leaf": NODES,
-            "racks_per_leaf": 4, "zones": SPINES, "labels": {"gpu-model": "H200"},
+            "prefix": "gpu", "spines": SPINES, "leaves_per_spine": LEAVES_OF_A_SPINE,
+            "nodes_per_leaf": nodes_per_leaf, "racks_per_leaf": 4, "zones": SPINES, "labels": {"gpu-model": "H200"},
             "gpus": [{"count": GPUS, "model": "H200", "memory": "141GiB"}],
         },
         "seed": seed,
-        "start_delay": START_DELAY_S / speed,
+        "start_delay": START_DELAY_S,
         "failure_rate": 0.01,
-        "node_failures": {
-            "mean_time_between": max(1.0, TIME_BETWEEN_FAILURES_S / speed),
-            "repair_time": max(1.0, REPAIR_TIME_S / speed),
-        },
     }  # fmt: skip
+    scheduling: dict[str, Any] = {"default_profile": "best_fit", "seed": seed}
+    if story:
+        scheduling["queues"] = {name: {"guaranteed": {"gpu": int(part * gpus)}} for name, part in GUARANTEES.items()}
+        scheduling["recovery"] = {"spares": {"level": "leaf", "nodes": max(1, nodes_per_leaf // 20)}}
+    else:
+        cluster["node_failures"] = {"mean_time_between": TIME_BETWEEN_FAILURES_S, "repair_time": REPAIR_TIME_S}
     return Settings.model_validate(
         {
             "data": folder,
             "listen": {"host": host, "port": port, "tls": None if is_loopback(host) else "self-signed"},
             "logging": {"level": "warning", "decisions": False},
-            "scheduling": {"default_profile": "best_fit", "seed": seed},
+            "scheduling": scheduling,
             "backends": {"dc1": cluster},
         }
     )
 
 
 class _Demo:
-    """What runs beside the server: the users on a thread, and the timer of --duration."""
+    """What runs beside the server: the users and the story on a thread each, and the timer of --duration."""
 
-    def __init__(self, crowd: "DemoCrowd", ends_after_s: float | None) -> None:
+    def __init__(self, crowd: "DemoCrowd", plot: _Plot | None, ends_after_s: float | None) -> None:
         self._crowd = crowd
+        self._plot = plot
         self._ends_after_s = ends_after_s
         self._url = ""
         self._listens = asyncio.Event()
@@ -106,7 +144,8 @@ class _Demo:
     def announce(self, plane: "ControlPlane", url: str, dashboard: str) -> None:
         click.echo(f"Dovetail demo listens on {url}")
         click.echo(f"  data     {plane.settings.folder}")
-        click.echo("  cluster  1000 simulated nodes, 8000 GPUs; tenants are moving in …")
+        nodes = self._crowd.gpus // GPUS
+        click.echo(f"  cluster  {nodes} simulated nodes, {self._crowd.gpus} GPUs; tenants are moving in …")
         if dashboard:
             click.echo(f"  watch    {dashboard}")
         self._url = url
@@ -124,6 +163,7 @@ class _Demo:
         signal.raise_signal(signal.SIGINT)  # the time is up: stop as Ctrl-C would
 
     def _live(self, url: str) -> None:
+        """Until the story was told, or the demo stops."""
         from dovetail.client import Client, ConnectError, DovetailError
 
         with Client(url, timeout_s=_TIMEOUT_S) as client:
@@ -135,7 +175,25 @@ class _Demo:
                 return
             if not self._crowd.stop.is_set():
                 click.echo("\n".join(advice(url, there)))
-            self._crowd.work(client)
+            if self._plot is None:
+                self._crowd.work(client)
+                return
+            crowding = threading.Thread(target=self._crowd.work, args=(client,))
+            crowding.start()
+            try:
+                self._tell(url, self._plot)
+            finally:
+                self._crowd.stop.set()
+                crowding.join()
+
+    def _tell(self, url: str, plot: _Plot) -> None:
+        from dovetail.cli.program.demo_scene import DemoScene
+        from dovetail.cli.program.demo_story import DemoStory
+        from dovetail.client import Client
+
+        with Client(url) as client:
+            scene = DemoScene(client, plot.nodes_per_leaf, click.echo, self._crowd.stop, plot.speed, plot.seed)
+            DemoStory(scene, plot.first, plot.rounds).tell()
 
 
 def advice(url: str, there: "Sequence[Workload]") -> list[str]:

@@ -9,7 +9,7 @@ cluster, so that starts can be predicted. Running the server is left to `serving
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
@@ -40,19 +40,22 @@ ESTIMATES = (1.1, 1.3, 1.5, 2.0, 3.0)  # what users declare, as a multiple of wh
 
 @dataclass(slots=True)
 class DemoCrowd:
-    """`rate` workloads a second keep `target` of `gpus` GPUs busy, on average."""
+    """`rate` workloads a second keep `target` of `gpus` GPUs busy, on average. `gangs_waiting`: so many large gangs
+    always wait. `mix`: how much of each kind of work; None: as on any cluster."""
 
     rate: float
     gpus: int
     target: float
     seed: int
+    gangs_waiting: int = GANGS_WAITING
+    mix: Mapping[str, float] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     _wishes: deque["AcceptedWorkload"] = field(default_factory=deque)
     _gangs: int = 0
 
     def stream(self) -> Stream:
         """Run times are stretched until the work that arrives fills as many GPUs as wanted."""
-        plain = Stream(rate=self.rate)
+        plain = Stream(rate=self.rate) if self.mix is None else Stream(rate=self.rate, mix=dict(self.mix))
         scale = self.target * self.gpus / (plain.rate * plain.mean_gpu_seconds)
         return plain.model_copy(update={"run_time_scale": scale})
 
@@ -69,7 +72,7 @@ class DemoCrowd:
         there = still_running(stream, self.seed, window_s, int(self.gpus * self.target))
         there = [as_users_write_it(spec, chance) for spec in there]
         there += [Workload.model_validate({"name": name, **fields}) for name, fields in WISHES.items()]
-        there += [self._gang(chance) for _ in range(GANGS_WAITING)]
+        there += [self._gang(chance) for _ in range(self.gangs_waiting)]
         for batch in _batches(there):
             if self.stop.is_set():
                 break
@@ -87,7 +90,7 @@ class DemoCrowd:
                 owed += self.rate * ROUND_S * self._factor(client)
                 due = [as_users_write_it(spec, chance) for _, spec in islice(arrivals, int(owed))]
                 owed -= len(due)
-                due += [self._gang(chance, prefix) for _ in range(GANGS_WAITING - self._gangs_waiting(client))]
+                due += [self._gang(chance, prefix) for _ in range(self._gangs_missing(client))]
                 for batch in _batches(due):
                     self._wishes.extend(one for one in client.submit(batch) if "-wish-" in one["name"])
                 self._give_up(client)
@@ -114,9 +117,11 @@ class DemoCrowd:
         }
         return as_users_write_it(Workload.model_validate(fields), chance)
 
-    def _gangs_waiting(self, client: Client) -> int:
-        page = client.workloads(namespace=GANG_TENANT, name=GANG_NAME, state="pending", limit=GANGS_WAITING)
-        return len(page["items"])
+    def _gangs_missing(self, client: Client) -> int:
+        if not self.gangs_waiting:
+            return 0
+        page = client.workloads(namespace=GANG_TENANT, name=GANG_NAME, state="pending", limit=self.gangs_waiting)
+        return self.gangs_waiting - len(page["items"])
 
     def _factor(self, client: Client) -> float:
         gpu = client.summary()["resources"].get("gpu")

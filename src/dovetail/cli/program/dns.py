@@ -42,7 +42,7 @@ def command(
     given = {"listen": listen, "domain": domain, "ttl": ttl, "forward": forward, "metrics": metrics}
     settings = _settings(given)
     folder = Path.home() / ".local/share/dovetail-dns" if data is None else data
-    with connect(url, timeout_s=_TIMEOUT_S) as client:
+    with connect(url, timeout_s=_TIMEOUT_S, told=False) as client:
         _run(settings, client, node, folder)
 
 

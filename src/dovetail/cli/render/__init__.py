@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         description,
         events,
         fragmentation,
+        heat,
+        live,
         measured_network,
         metal,
         nodes,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
 __all__ += ["cloud", "cost", "cost_report", "measured_network", "metal", "rebalancing", "replicas"]
-__all__ += ["overview", "services", "tokens", "traffic", "vms"]
+__all__ += ["heat", "live", "overview", "services", "tokens", "traffic", "vms"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -66,15 +66,15 @@ def _has(row: NodeRow, name: str) -> bool:
 
 
 def _use_column(name: str, wide: bool) -> TableColumn[NodeRow]:
-    return TableColumn(name.upper(), lambda row: _use(row, name, wide), wide=name in _ONLY_WIDE)
+    return TableColumn(name.upper(), lambda row: use_gauge(row, name, wide), wide=name in _ONLY_WIDE)
 
 
-def _use(row: NodeRow, name: str, wide: bool) -> Text:
+def use_gauge(row: NodeRow, name: str, wide: bool = False, width: int = 8) -> Text:
     """What is taken: allocated to tasks and held by reservations."""
     use = row["resources"].get(name)
     if use is None:
         return gauge(0, 0)
-    found = gauge(use["allocated"] + use["reserved"], use["capacity"])
+    found = gauge(use["allocated"] + use["reserved"], use["capacity"], width)
     if wide and use["capacity"]:
         found.append(f" of {shown(name, use['capacity'])}", style="dim")
     return found

@@ -86,8 +86,8 @@ def queue_tree(answer: QueuesAnswer, wide: bool = False) -> Drawing:
         TableColumn("SHARE", lambda row: f"{row['share']:.0%}", right=True),
         TableColumn("USE", lambda row: use_bar(row["resources"].get(row["dominant"] or ""))),
         TableColumn("WAITING", _waiting, right=True),
-        TableColumn("HELD", lambda row: _held(row, dominant=True), folds=True),
-        TableColumn("EVERYTHING ELSE", lambda row: _held(row, dominant=False), wide=True),
+        TableColumn("HELD", lambda row: queue_held(row), folds=True),
+        TableColumn("EVERYTHING ELSE", lambda row: queue_held(row, dominant=False), wide=True),
         TableColumn("A USER AT MOST", lambda row: _amounts(row["user_limits"]), wide=True),
     ]
     parts.append(table(columns, rows, wide))
@@ -101,7 +101,7 @@ def queue_tree(answer: QueuesAnswer, wide: bool = False) -> Drawing:
     return Stack(*parts)
 
 
-def _held(row: QueueRow, dominant: bool) -> str:
+def queue_held(row: QueueRow, dominant: bool = True) -> str:
     """What it holds of its dominant resource, or of all others."""
     uses = row["resources"].items()
     return "; ".join(held(name, use) for name, use in uses if (name == row["dominant"]) is dominant)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dovetail.cli.render.parts.text import Text
 
 PIPE_SIZE = (80, 25)  # columns and lines, where there is no terminal
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
+_CODES = {"bold": "1", "dim": "2", "reverse": "7", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
 _OTHER_SCREEN, _FIRST_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _HOME, _REST_OF_LINE, _REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 
@@ -30,6 +30,15 @@ def screen_size() -> os.terminal_size:
             continue
     columns, lines = _variable("COLUMNS") or columns, _variable("LINES") or lines
     return os.terminal_size((columns or PIPE_SIZE[0], lines or PIPE_SIZE[1]))  # some terminals say 0
+
+
+def terminal_size() -> os.terminal_size:
+    """Of the terminal that stdout is, now; COLUMNS and LINES, which do not change with it, do not count."""
+    try:
+        columns, lines = os.get_terminal_size(sys.stdout.fileno())
+    except OSError:
+        return screen_size()
+    return os.terminal_size((columns or PIPE_SIZE[0], lines or PIPE_SIZE[1]))
 
 
 def _variable(name: str) -> int:
@@ -81,8 +90,10 @@ def whole_screen() -> "Iterator[Callable[[Sequence[Text]], None]]":
     """The terminal for this program alone; the block calls what it gets to draw the next picture."""
 
     def paint(lines: "Sequence[Text]") -> None:
-        fitting = shown_on(sys.stdout, lines[: screen_size().lines])
-        sys.stdout.write(_HOME + "\n".join(f"{line}{_REST_OF_LINE}" for line in fitting) + _REST_OF_SCREEN)
+        fitting = shown_on(sys.stdout, lines[: terminal_size().lines])
+        # One write, so that no half of a picture is seen. The rest of a line goes first: after a full line the cursor
+        # is still on its last cell, which would be erased.
+        sys.stdout.write(_HOME + "\n".join(f"{_REST_OF_LINE}{line}" for line in fitting) + _REST_OF_SCREEN)
         sys.stdout.flush()
 
     sys.stdout.write(_OTHER_SCREEN)

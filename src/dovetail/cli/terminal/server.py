@@ -5,6 +5,7 @@ the client, which is imported only when a command really asks the server.
 """
 
 import os
+import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,15 +66,26 @@ def server_url(url: str | None = None) -> str:
     return url or _before_command.get() or os.environ.get("DOVETAIL_URL") or DEFAULT_URL
 
 
-def connect(url: str | None = None, timeout_s: float | None = None) -> "Client":
-    """`timeout_s`: how long an answer may take; None: as long as the client allows."""
+def connect(url: str | None = None, timeout_s: float | None = None, *, told: bool = True) -> "Client":
+    """`timeout_s`: how long an answer may take; None: as long as the client allows. `told`: say on the terminal when an
+    answer takes long; not for commands that have the terminal to themselves."""
     from dovetail.client import Client
     from dovetail.client.client import TIMEOUT_S
 
     try:
-        return Client(server_url(url), _token(), TIMEOUT_S if timeout_s is None else timeout_s)
+        found = Client(server_url(url), _token(), TIMEOUT_S if timeout_s is None else timeout_s)
     except ValueError as error:
         raise Failure(str(error), ExitCode.USAGE) from None
+    if told and sys.stderr.isatty():
+        from dovetail.cli.terminal.progress import PatientNote
+
+        found._http.while_asking = PatientNote(_waiting_words(found.url)).while_asking
+    return found
+
+
+def _waiting_words(url: str) -> str:
+    ctx = click.get_current_context(silent=True)
+    return f"{ctx.command_path if ctx is not None else 'dovetail'}: waiting for {url}"
 
 
 def ask_route(path: str, url: str | None = None) -> Any:

@@ -24,7 +24,7 @@ def command(
     What is typed or piped in goes to the task if it was submitted with --stdin (run.stdin); its input stays open when
     you detach. Backends of kind local, docker and kubernetes can do this; everywhere else use dovetail logs --follow.
     """
-    with connect(url) as client:
+    with connect(url, told=False) as client:
         started = client.attach(name, namespace, replica=replica)
         hint = "" if started["takes_input"] else "; it reads no input, because it was submitted without --stdin"
         say(f"attached to task {started['task']} on {started['node']}{hint}; Ctrl-C detaches")

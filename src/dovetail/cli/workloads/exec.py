@@ -35,7 +35,7 @@ def command(
             "--tty: the input is no terminal; leave it out, --stdin passes on what is piped in", ExitCode.USAGE
         )
     size = terminal_size() if tty else None
-    with connect(url) as client:
+    with connect(url, told=False) as client:
         started = client.execute(name, run, namespace, replica=replica, interactive=stdin or tty, terminal=size)
         end = TaskSession(client, started["id"], sends_input=stdin or tty, terminal=tty).run()
     if end.exit_code is None:

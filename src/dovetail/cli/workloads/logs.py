@@ -44,7 +44,7 @@ def command(
     if follow and (previous or attempt is not None):
         raise Failure("--follow follows the latest attempt; leave out --previous and --attempt", ExitCode.USAGE)
     place: dict[str, Any] = {"tail": tail, "since": past_moment("--since", since, time.time())}
-    with connect(url) as client:
+    with connect(url, told=not follow) as client:
         tasks = _tasks(client, name, namespace, replica or [], everything)
         if follow:
             _follow(client, tasks, place)

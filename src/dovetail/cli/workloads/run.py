@@ -41,7 +41,7 @@ def command(
     if not run:
         raise Failure("say what to run: a command after --, as in: dovetail run --cpu 1 -- echo hi", ExitCode.USAGE)
     work = work_to_submit([], run, job)
-    with connect(url) as client:
+    with connect(url, told=False) as client:
         [accepted] = work.send(partial(client.submit, **caller()))
         rows, was_interrupted = _until_ended(client, accepted, client.workload(accepted["id"])["replicas"])
     code = _exit_code(accepted["name"], rows)

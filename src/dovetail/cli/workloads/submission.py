@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 from dovetail.cli.terminal.failure import COMMAND_LINE
 from dovetail.cli.terminal.files import field_path, located, read_each
 from dovetail.cli.terminal.options import login
+from dovetail.cli.terminal.progress import told_if_slow
+from dovetail.model.text.listing import count
 
 if TYPE_CHECKING:
     from dovetail.model.text.complaint import Complaint
@@ -45,7 +47,8 @@ class WorkToSubmit:
     def workloads(self) -> "list[Workload]":
         """Checked here. Raises Invalid with everything that is wrong."""
         if self._fields is None:
-            return _checked(self.texts)
+            with told_if_slow(f"checking {count(len(self.texts), 'file')}"):
+                return _checked(self.texts)
         from dovetail.model.workloads.reading import workloads_of_data
 
         return workloads_of_data(self._fields, self._source)

@@ -20,6 +20,7 @@ TESTED_IN = {
     "agent": "tests/e2e/test_agent.py",
     "dns": "tests/e2e/test_dns.py",
     "demo": "tests/unit/simulate/test_demo.py",
+    "mcp": "tests/e2e/test_mcp.py",
     "kubernetes scheduler": "tests/contract/kubernetes/scheduler_process.py",
     "kubernetes extender": "tests/contract/kubernetes/extending.py",
     "kubernetes check": "tests/unit/kubernetes/checking/test_check.py",

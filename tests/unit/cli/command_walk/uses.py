@@ -286,6 +286,7 @@ def topology(walk: CommandWalk) -> None:
     file = walk.file("network.yaml", "levels: [{name: leaf}]\ndomains: {leaf: {l1: ['node-[1-2]']}}\n")
     walk.run(f"topology set {file}")
     assert "l1" in walk.run("topology")
+    assert "●●" in walk.run("topology --by health")
     assert "leaf" in walk.run("topology show")
     walk.run("topology clear")
     assert not walk.client.topology()["definition"]

@@ -1,5 +1,6 @@
 """Bars of blocks, an eighth of a character fine."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from dovetail.cli.render.parts.text import Text
@@ -35,3 +36,10 @@ def gauge(used: float, capacity: float, width: int = 8) -> Text:
 def height(share: float) -> str:
     """One character for a share of 0 to 1."""
     return _HEIGHTS[min(7, max(0, int(share * 8)))]
+
+
+def sparkline(values: Sequence[float], width: int, most: float | None = None) -> str:
+    """The newest values, one character each, the newest last. `most` is full height; else the largest value is."""
+    newest = values[-width:] if width > 0 else []
+    whole = most or max(newest, default=0.0)
+    return "".join(height(value / whole) if whole else _HEIGHTS[0] for value in newest)
