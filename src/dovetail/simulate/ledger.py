@@ -85,6 +85,7 @@ class WorkloadLife:
     reason: str = ""
     message: str = ""
     attempts: int = 0
+    preempted: int = 0  # of its tasks, again and again if need be
 
     @property
     def wait_s(self) -> float | None:
@@ -133,6 +134,10 @@ class SimulationLedger:
         """Tasks that hold a node."""
         return len(self._held)
 
+    def pending(self, workload: int) -> int:
+        """Its tasks that wait for a node; none of a finished one does."""
+        return self._pending.get(workload, 0)
+
     def submitted(self, id_: int, spec: Workload, now: float) -> None:
         self.lives[id_] = WorkloadLife(
             id=id_,
@@ -171,6 +176,25 @@ class SimulationLedger:
     def take(self, changes: Changes, now: float) -> None:
         """What the engine changed at this moment."""
         self.preemptions += changes.preempted
+        self._take_decisions(changes, now)
+        for task in changes.tasks:
+            if task.is_preempted:
+                self.lives[task.task.workload].preempted += 1
+            if not task.state.holds_node and task.task in self._held:
+                self._release(task.task, now)
+        for record in changes.workloads:
+            life = self.lives[record.id]
+            life.state, life.reason, life.message = record.state, record.reason, record.message
+            pending = 0 if record.state.finished else record.pending
+            self.waiting += pending - self._pending[record.id]
+            self._pending[record.id] = pending
+            if record.state.finished:
+                life.finished_at = now
+                self.live -= 1
+                del self._pending[record.id]
+        self._measure(now)
+
+    def _take_decisions(self, changes: Changes, now: float) -> None:
         for decision in changes.decisions:
             self.decisions += 1
             if decision.node is None:
@@ -188,20 +212,6 @@ class SimulationLedger:
                 self._held[decision.task] = now
                 for resource, amount in life.amounts.items():
                     self._allocated[resource] += amount
-        for task in changes.tasks:
-            if not task.state.holds_node and task.task in self._held:
-                self._release(task.task, now)
-        for record in changes.workloads:
-            life = self.lives[record.id]
-            life.state, life.reason, life.message = record.state, record.reason, record.message
-            pending = 0 if record.state.finished else record.pending
-            self.waiting += pending - self._pending[record.id]
-            self._pending[record.id] = pending
-            if record.state.finished:
-                life.finished_at = now
-                self.live -= 1
-                del self._pending[record.id]
-        self._measure(now)
 
     def capacity(self, amounts: Mapping[str, int], now: float) -> None:
         """What online nodes have, whenever that changes."""

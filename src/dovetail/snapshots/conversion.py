@@ -28,7 +28,7 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.snapshots.document import (
     FORMAT,
     VERSION,
-    MeasuredDistances,
+    SnapshotDistances,
     SnapshotDocument,
     SnapshotNode,
     SnapshotPolicy,
@@ -55,7 +55,7 @@ def document_of(
     settings: EngineSettings,
     taken_at: float,
     source: SnapshotSource | None = None,
-    measured: MeasuredDistances | None = None,
+    measured: SnapshotDistances | None = None,
 ) -> SnapshotDocument:
     """`definitions`: of every workload by id, as the store keeps them."""
     texts: dict[str, int] = {}

@@ -115,7 +115,7 @@ class SnapshotPolicy(Strict):
     definition: Policy | None = None
 
 
-class MeasuredDistances(Strict):
+class SnapshotDistances(Strict):
     """Distances between nodes as agents measured them: a row a node, null where nothing is known."""
 
     names: list[NodeName]
@@ -136,7 +136,7 @@ class SnapshotDocument(Strict):
     settings: EngineSettings = EngineSettings()
     topology: Topology | None = None
     distances: list[tuple[NodeName, NodeName, float]] = shared([])
-    measured: MeasuredDistances | None = None
+    measured: SnapshotDistances | None = None
     nodes: list[SnapshotNode] = shared([])
     workloads: list[SnapshotWorkload] = shared([])
     terms: list[dict[str, Any]] = shared([])

@@ -11,11 +11,10 @@ from dovetail.model.text.complaint import Invalid
 from dovetail.simulate.cases import Case, CaseFile, run_case
 from dovetail.simulate.replay import Unplayable
 
+SIZE = {"cpu": 8, "memory": "32GiB", "gpu": 4}
 NODES = [
-    {"node": {"name": f"n-{row}", "capacity": {"cpu": 8, "memory": "32GiB", "gpu": 4}, "labels": {"rack": f"r{row % 2}"}},
-     "row": row}
-    for row in range(4)
-]  # fmt: skip
+    {"node": {"name": f"n-{row}", "capacity": SIZE, "labels": {"rack": f"r{row % 2}"}}, "row": row} for row in range(4)
+]
 
 
 def running(id_: int, node: str, run_time: str = "1h", **fields: Any) -> dict[str, Any]:
@@ -98,7 +97,7 @@ def test_another_profile_moves_what_waits() -> None:
 def test_the_same_case_gives_the_same_outcome_also_when_it_was_sent_elsewhere() -> None:
     unknown = [waiting(5, run={}), waiting(6, run={})]
     case = Case(snapshot(*full(), *unknown), seed=3)
-    there = pickle.loads(pickle.dumps(case))  # noqa: S301
+    there = pickle.loads(pickle.dumps(case))
     assert run_case(there) == run_case(case)
     assert json.loads(json.dumps(run_case(case))) == run_case(case)
     other = run_case(Case(case.source, seed=4))
