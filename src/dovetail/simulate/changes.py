@@ -3,16 +3,13 @@
 One model for `dovetail simulate`, for `dovetail what-if` and for the body of `POST /what-if`.
 """
 
-import re
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.resources import Capacity
-from dovetail.model.text.complaint import Invalid
-from dovetail.model.text.quantity import Count, Duration, parse_duration_s
-from dovetail.model.text.reading import read_one
+from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import NodeName, Strict, shared
 from dovetail.model.workloads.selection import Labels, Taint
 from dovetail.model.workloads.workload import Workload
@@ -20,13 +17,8 @@ from dovetail.placement.pipeline.profiles import ProfileSettings
 
 MOST_ADDED = 100_000
 MOST_NAMED = 10_000
-_TIMES = re.compile(r"\s*(\d{1,6})\s*[x×*]\s*(.+)", re.DOTALL)
 
 Prefix = Annotated[NodeName, Field(max_length=70)]
-
-
-class UnreadableChange(ValueError):
-    """An option that says what is different cannot be read; says how it is written."""
 
 
 class AddedNodes(Strict):
@@ -69,31 +61,3 @@ class ClusterChanges(Strict):
     @property
     def empty(self) -> bool:
         return not any(getattr(self, name) for name in ClusterChanges.model_fields)
-
-
-def added_nodes(text: str) -> AddedNodes:
-    """`8 x {gpu: 8, cpu: 96, memory: 1TiB}`, `4 x node-7`, or a mapping with the fields of `add_nodes`.
-
-    Raises UnreadableChange."""
-    found = _TIMES.fullmatch(text)
-    number, rest = (int(found[1]), found[2].strip()) if found else (1, text.strip())
-    try:
-        if not rest.startswith("{"):
-            return AddedNodes(count=number, like=rest)
-        if re.search(r"\b(capacity|like|labels|gpus)\s*:", rest):
-            return read_one(AddedNodes, rest, "--add-nodes").model_copy(update={"count": number} if found else {})
-        return AddedNodes(count=number, capacity=read_one(Capacity, rest, "--add-nodes"))
-    except (Invalid, ValueError) as error:
-        how = "write 8 x {gpu: 8, cpu: 96, memory: 1TiB}, or 8 x NODE for more like that one"
-        first = str(error).splitlines()[0] if str(error) else "cannot be read"
-        raise UnreadableChange(f"--add-nodes: {first}; {how}") from None
-
-
-def failure(text: str) -> PlannedFailure:
-    """`leaf-3@2h`, or `node-7` for at once. Raises UnreadableChange."""
-    name, _, at = text.partition("@")
-    try:
-        return PlannedFailure(name=name, at=parse_duration_s(at) if at else 0.0)
-    except ValueError as error:
-        words = str(error).splitlines()[0]
-        raise UnreadableChange(f"--fail: {text!r}: {words}; write NODE@2h, or the name of a leaf") from None
