@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
+from pydantic import BaseModel
+
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.network.topology import Topology
 from dovetail.model.policy import Policy
@@ -85,30 +87,35 @@ def document_of(
 
 
 def _node(record: NodeRecord, outcomes: Outcomes | None) -> SnapshotNode:
-    return SnapshotNode(
-        node=bare_node(record.node),
-        row=record.row,
-        online=record.online,
-        cordoned=record.cordoned,
-        drained=record.drained,
-        reason=record.reason,
-        outcomes=None if outcomes is None else tuple(outcomes),
-    )
+    values = {name: getattr(record, name) for name in ("online", "cordoned", "drained", "reason")}
+    values["outcomes"] = None if outcomes is None else tuple(outcomes)
+    return SnapshotNode(node=bare_node(record.node), row=record.row, **_said(SnapshotNode, values))
+
+
+def _said(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
+    """Without what is the default: files stay short."""
+    fields = model.model_fields
+    return {
+        name: value for name, value in values.items() if value != fields[name].get_default(call_default_factory=True)
+    }
 
 
 def _workload(restored: RestoredWorkload, definition: str, texts: dict[str, int]) -> SnapshotWorkload:
     record = restored.record
+    values = {
+        "state": record.state,
+        "reason": record.reason,
+        "message": record.message,
+        "started_at": record.started_at,
+        "tasks": [_task(task) for task in restored.tasks if not _is_fresh(task)],
+        "notes": json.loads(restored.notes) if restored.notes else None,
+    }
     return SnapshotWorkload(
         id=restored.id,
         definition=Workload.model_validate(without_secrets(json.loads(definition))),
         submitted_at=restored.submitted_at,
         terms=texts.setdefault(restored.shape_json, len(texts)),
-        state=record.state,
-        reason=record.reason,
-        message=record.message,
-        started_at=record.started_at,
-        tasks=[_task(task) for task in restored.tasks if not _is_fresh(task)],
-        notes=json.loads(restored.notes) if restored.notes else None,
+        **_said(SnapshotWorkload, values),
     )
 
 
@@ -118,7 +125,7 @@ def _is_fresh(task: TaskRecord) -> bool:
 
 def _task(task: TaskRecord) -> SnapshotTask:
     values = dict(zip(_TASK_FIELDS, _fields_of_task(task), strict=True))
-    return SnapshotTask(replica=task.task.replica, devices=list(task.devices), **values)
+    return SnapshotTask(replica=task.task.replica, **_said(SnapshotTask, values | {"devices": list(task.devices)}))
 
 
 def _reservation(record: ReservationRecord) -> SnapshotReservation:

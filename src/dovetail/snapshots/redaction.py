@@ -41,4 +41,5 @@ def bare_spec(spec: Workload) -> Workload:
 
 
 def bare_node(node: Node) -> Node:
-    return node.model_copy(update={"address": None, "inventory": None})
+    given = node.model_fields_set - {"address", "inventory"}
+    return Node.model_validate({name: getattr(node, name) for name in given})

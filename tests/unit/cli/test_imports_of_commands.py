@@ -58,6 +58,10 @@ ASKED = """
     why-not guarded node-1
     capacity --cpu 1
     fragmentation
+    what-if --remove-node node-1
+    snapshot
+    profiles
+    profiles preview best_fit
     cost
     cost forecast
     cost report
