@@ -1,16 +1,31 @@
 """Bodies of answers that are worked out on a copy of the live state: snapshots, what-if, profile previews."""
 
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 
 class SnapshotBody(TypedDict):
-    """A snapshot file (`docs/simulating.md`); more fields follow."""
+    """A snapshot file (`docs/simulating.md` describes its parts)."""
 
     format: str
     version: int
     taken_at: float
+    source: dict[str, Any]
+    left_out: list[str]
+    settings: dict[str, Any]
+    topology: dict[str, Any] | None
+    distances: list[Any]
+    measured: dict[str, Any] | None
     nodes: list[dict[str, Any]]
     workloads: list[dict[str, Any]]
+    terms: list[dict[str, Any]]
+    reservations: list[dict[str, Any]]
+    policies: list[dict[str, Any]]
+    learned: dict[str, Any]
+    cursors: dict[str, int]
+    next_workload: int
+    next_reservation: int
 
 
 class ChangedWorkload(TypedDict):

@@ -1,11 +1,10 @@
 """`dovetail snapshot`: the whole state as one file, of a server or of another cluster, for `dovetail simulate`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.output import say
+from dovetail.cli.terminal.output import say, write
 from dovetail.cli.terminal.parameters import Option
 from dovetail.cli.terminal.screen import status_line
 from dovetail.cli.terminal.server import Url, connect
@@ -31,8 +30,7 @@ def command(
 
 def _write(file: str, data: bytes) -> None:
     if file == STDOUT:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        write(data.decode())
         return
     if file.endswith(".gz"):
         import gzip

@@ -160,7 +160,7 @@ def simulate_a_snapshot(walk: CommandWalk) -> None:
     head = '"format": "dovetail-snapshot", "version": 1, "taken_at": 10'
     file = walk.file("state.json", f'{{{head}, "nodes": [{node}], "workloads": [{work}]}}')
     assert "1 workload with 1 task" in walk.run(f"simulate {file}")
-    assert "1 succeeded" in walk.run(f"simulate snapshot {file} --add-nodes '2 x {{cpu: 4}}' --fail n@1m")
+    assert "1 failed" in walk.run(f"simulate snapshot {file} --add-nodes '2 x {{cpu: 4}}' --fail n@1m")
     assert "unknown profile" not in walk.run(f"simulate {file} -p best_fit -p auto")
     walk.run(f"simulate {file} --add-nodes '2 x nobody'", code=2)
 
