@@ -120,16 +120,22 @@ def _forecast(state: EngineState, row: int, now: float) -> float | None:
     end, what its measured use is heading for; None where that is not known either."""
     cluster = state.cluster
     tables = cluster.resources
-    resource = tables.index[GPU] if tables.capacity[tables.index[GPU], row] else tables.index[CPU]
-    capacity, left = tables.capacity.item(resource, row), tables.allocated.item(resource, row)
-    tasks = cluster.placements.by_row[row]
+    resource = tables.index[GPU]
+    capacity = tables.capacity.item(resource, row)
+    if not capacity:
+        resource = tables.index[CPU]
+        capacity = tables.capacity.item(resource, row)
     if not capacity:
         return None
-    ends = [(task, at) for task in tasks if (at := state.ends.at(task)) is not None]
-    if tasks and not ends:
-        return _heading_for(cluster, resource, row)
-    left -= sum(cluster.placements.by_task[task].column.item(resource) for task, at in ends if at <= now + AHEAD_S)
-    return round(max(0.0, left / capacity), 3)
+    tasks, ends, by_task = cluster.placements.by_row[row], state.ends, cluster.placements.by_task
+    left, until, are_known = tables.allocated.item(resource, row), now + AHEAD_S, not tasks
+    for task in tasks:
+        at = ends.at(task)
+        if at is not None:
+            are_known = True
+            if at <= until:
+                left -= by_task[task].column.item(resource)
+    return round(max(0.0, left / capacity), 3) if are_known else _heading_for(cluster, resource, row)
 
 
 def _heading_for(cluster: Cluster, resource: int, row: int) -> float | None:
