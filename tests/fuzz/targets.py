@@ -42,6 +42,9 @@ from dovetail.model.text.hostlist import expanded
 from dovetail.model.text.moment import parse_moment
 from dovetail.model.workloads.array_indices import parse_array
 from dovetail.model.workloads.workload import Workload
+from dovetail.simulate.work.arrival import NodeSizes
+from dovetail.simulate.work.files import read_work
+from dovetail.snapshots.file import read_snapshot, written
 
 MAX_BYTES, MAX_WORKLOADS = 2**20, 100
 
@@ -170,7 +173,35 @@ def _packet(data: bytes) -> None:
         assert packets.is_genuine(again, b"key")
 
 
+def _snapshot(data: bytes) -> None:
+    document = read_snapshot(data, "fuzz")
+    assert read_snapshot(written(document), "fuzz") == document
+
+
 TARGETS: dict[str, Target] = {
+    "snapshot": Target(
+        _snapshot,
+        Invalid,
+        (
+            '{"format": "dovetail-snapshot", "version": 1, "taken_at": 1, "nodes": [{"node": {"name": "n"}, "row": 0}]}',
+            """{"format": "dovetail-snapshot", "version": 1, "taken_at": 1, "workloads": [
+            {"id": 1, "submitted_at": 0, "definition": {"name": "w"}, "tasks": [{"replica": 0}]}]}""",
+        ),
+    ),
+    "work": Target(
+        lambda data: read_work(data, "fuzz", NodeSizes(8.0, 8)),
+        Invalid,
+        (
+            "; MaxProcs: 4\n1 0 0 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n",
+            "name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1000,1,1,1000\n",
+            "timestamp,duration,num_gpus\n2017-10-09 07:01:55,1,1\n",
+            """[{"submitted_time": "2017-10-09 07:01:55", "attempts": [{"start_time": "2017-10-09 07:01:55",
+            "end_time": "2017-10-09 07:01:56", "detail": [{"gpus": ["gpu0"]}]}]}]""",
+            '{"items": [{"name": "a", "submitted_at": 1, "started_at": 2, "finished_at": 3, "cpu": 1}]}',
+            "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{resources: {requests: {cpu: 1}}}]}}",
+            "- {name: a, at: 10m}",
+        ),
+    ),
     "expression": Target(
         _text(_expression),
         ExpressionError,

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.network.topology import Topology
+from dovetail.model.node import Node
 from dovetail.model.policy import Policy
 from dovetail.model.record import (
     NodeRecord,
@@ -152,7 +153,7 @@ def records_of(document: SnapshotDocument, terms_of: TermsText) -> Snapshot:
         memory["distances"] = json.dumps(document.distances)
     nodes = sorted(document.nodes, key=lambda one: one.row)
     return Snapshot(
-        nodes=[NodeRecord(one.node, one.row, one.online, one.cordoned, one.reason, one.drained) for one in nodes],
+        nodes=[NodeRecord(_marked(one), one.row, one.online, one.cordoned, one.reason, one.drained) for one in nodes],
         reservations=[_reservation_record(one) for one in document.reservations],
         cursors=dict(document.cursors),
         outcomes={one.node.name: Outcomes(*one.outcomes) for one in nodes if one.outcomes is not None},
@@ -166,6 +167,10 @@ def records_of(document: SnapshotDocument, terms_of: TermsText) -> Snapshot:
         memory=memory,
         policies=[_policy_record(one) for one in document.policies],
     )
+
+
+def _marked(one: SnapshotNode) -> Node:
+    return one.node if not one.marks else one.node.model_copy(update={"labels": {**one.node.labels, **one.marks}})
 
 
 def _compact(value: Any) -> str:

@@ -77,9 +77,11 @@ class SnapshotWorkload(Strict):
 
 
 class SnapshotNode(Strict):
-    """A node and its state. `row`: of equally good nodes the lower row wins. `outcomes`: how tasks ended there."""
+    """A node and its state. `row`: of equally good nodes the lower row wins. `outcomes`: how tasks ended there.
+    `marks`: labels that only Kubernetes' pods ask for, and that users cannot write."""
 
     node: Node
+    marks: dict[str, str] = shared({})
     row: Count
     online: bool = True
     cordoned: bool = False

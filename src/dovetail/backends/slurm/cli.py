@@ -56,6 +56,10 @@ class CliDriver:
     async def jobs(self) -> list[JobRecord]:
         return [read_job(line) for line in await self._show("jobs") if line.startswith("JobId=")]
 
+    async def lines(self, what: str) -> list[str]:
+        """What `scontrol show` says of all of them, a line each."""
+        return await self._show(what)
+
     async def find(self, jobs: Collection[JobId]) -> dict[JobId, BatchRecord]:
         numbers = {job.id for job in jobs}
         if len(numbers) > FEW_JOBS:

@@ -15,6 +15,8 @@ Guarantees: arrivals in order, or `Invalid` with the line where there is one.
 
 import gzip
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
@@ -55,7 +57,8 @@ def read_work(data: bytes, source: str, sizes: NodeSizes) -> list[TimedWork]:
         return found
     documents = [item for document in read_documents(content, source) for item in document.items()]
     if any(is_manifest(document.data) for document in documents):
-        return read_manifests(documents)
+        with _odd_data(source, "holds a manifest that Kubernetes would refuse"):
+            return read_manifests(documents)
     return _own(documents, source)
 
 
@@ -68,10 +71,23 @@ def _of_json(content: bytes, source: str, sizes: NodeSizes) -> list[TimedWork] |
     if not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
         return None
     if "attempts" in rows[0] and isinstance(rows[0]["attempts"], list):
-        return read_philly(rows, source, sizes)
+        with _odd_data(source, "is no job log of Philly"):
+            return read_philly(rows, source, sizes)
     if "submitted_at" in rows[0]:
-        return read_history(rows, source)
+        with _odd_data(source, "is no history of Dovetail"):
+            return read_history(rows, source)
     return None
+
+
+@contextmanager
+def _odd_data(source: str, what: str) -> Iterator[None]:
+    """Data of others may have anything in any place: what does not fit is a mistake in the file. Raises Invalid."""
+    try:
+        yield
+    except Invalid:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise wrong(source, None, f"{what}: {type(error).__name__}: {str(error)[:100]}") from None
 
 
 def _own(documents: list[Document], source: str) -> list[TimedWork]:
