@@ -8,6 +8,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 from tools import reference
+from tools.metric_families import metrics_page
 
 from dovetail.backends.registry import KINDS
 from dovetail.control.subsystems.registry import BUILT_IN
@@ -31,7 +32,7 @@ OF_SERVICES = reference.sections(reference.SERVICE_FIELDS)
         ("workload.md", reference.workload_page()),
         ("service.md", reference.service_page()),
         ("settings.md", reference.settings_page()),
-        ("metrics.md", reference.metrics_page()),
+        ("metrics.md", metrics_page()),
     ],
 )
 def test_a_page_is_as_the_models_are(name: str, text: str) -> None:
