@@ -56,6 +56,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "capacity": CommandEntry(_ASK, "questions:capacity", "How many more of a shape fit, and where."),
     "fragmentation": CommandEntry(_ASK, "questions:fragmentation", "Free GPU capacity that typical work cannot use."),
     "simulate": CommandEntry(_ASK, "simulate.command", "Replay work on a virtual cluster and compare policies."),
+    "sweep": CommandEntry(_ASK, "simulate.sweep:sweep", "Simulate many variants and seeds, and compare them."),
     "cost": CommandEntry(_ASK, "cost.cost", "What work has cost, and what the month will have cost."),
     "policy": CommandEntry(_RULES, "policies.policy", "Constraints with a name, applied to many workloads."),
     "constraint": CommandEntry(_RULES, "policies.constraint", "Check an expression about nodes."),

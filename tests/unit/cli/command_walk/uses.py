@@ -148,6 +148,17 @@ def simulate(walk: CommandWalk) -> None:
     assert "log.swf" in walk.run(f"simulate swf {log} --whole --policy fcfs")
 
 
+@uses("sweep", asks_server=False)
+def sweep(walk: CommandWalk) -> None:
+    group = "{groups: [{prefix: n, count: 2, capacity: {cpu: 4}}]}"
+    walk.file(
+        "day.yaml", f"cluster: {group}\nworkloads: [{{name: a, replicas: 3, run: {{simulate: {{run_time: 5s}}}}}}]\n"
+    )
+    file = walk.file("sweep.yaml", "source: {scenario: day.yaml}\nprofiles: [balanced, best_fit]\nseeds: 2\n")
+    said = walk.run(f"sweep {file} --cores 1")
+    assert "4 cases, 2 variants with 2 seeds each" in said
+
+
 # --- rules ---------------------------------------------------------------------------------------------------
 
 
