@@ -24,8 +24,8 @@ from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Admitted
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command, Stop, Wake
-from dovetail.model.event import BackendHealthChanged, Submitted, Tick
-from dovetail.model.record import Batch, NewWorkload
+from dovetail.model.event import BackendHealthChanged, Event, Submitted, Tick
+from dovetail.model.record import Batch, HeardTurn, NewWorkload
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store, StoreError
@@ -82,6 +82,8 @@ class ControlLoop:
         self._admission = admission
         self._remembered_at = time.time()
         self._unwritten: deque[float] = deque()  # when the steps were decided that are not durable yet
+        self._turn_events: list[Event] = []  # what the engine heard in this turn
+        self._heard: list[HeardTurn] = []  # turns that are in no step yet
         self._learned = False  # something was learned since memory was last written
         # Latest answers by idempotency key, for a key that arrives twice before the first is durable.
         self._answered: OrderedDict[str, tuple[IdempotencyKey, list[AcceptedSubmission]]] = OrderedDict()
@@ -152,8 +154,23 @@ class ControlLoop:
         batch.outbox = [command for command in commands if not isinstance(command, Wake)]
         self._wakes += [command.at for command in commands if isinstance(command, Wake)]
         batch.history += lines_of(batch, now)
+        self._keep_heard(batch, now)
         self._metrics.slice_s.labels("decide").observe(time.perf_counter() - began)
         return step
+
+    def _keep_heard(self, batch: Batch, now: float) -> None:
+        """Turns that changed nothing are kept with the next step that does: only all of them make decisions
+        repeatable."""
+        if self._turn_events:
+            self._heard.append(HeardTurn(now, self._turn_events))
+            self._turn_events = []
+        batch.heard = self._heard
+        if batch:
+            self._heard = []
+
+    def _handle(self, event: Event, now: float) -> list[Command]:
+        self._turn_events.append(event)
+        return self._engine.handle(event, now)
 
     async def _after_write(self, step: LoopStep) -> None:
         self._metrics.count(step.batch, time.time())
@@ -198,7 +215,7 @@ class ControlLoop:
         commands: list[Command] = []
         for index in admitted.order:
             id_, one = admitted.ids[index], item.workloads[index]
-            commands += self._engine.handle(Submitted(id_, one.spec, admitted.after[index], one.terms), now)
+            commands += self._handle(Submitted(id_, one.spec, admitted.after[index], one.terms), now)
             self._admission.counts.joined(id_)
             queue = self._engine.queue_path(id_)
             step.batch.submitted.append(NewWorkload.of(id_, one.spec, one.terms_json, now, queue, one.spec_json))
@@ -208,7 +225,7 @@ class ControlLoop:
     def _hear(self, item: InboxEvents, now: float, step: LoopStep) -> list[Command]:
         commands: list[Command] = []
         for event in item.events:
-            commands += self._engine.handle(event, now)
+            commands += self._handle(event, now)
             if isinstance(event, BackendHealthChanged):
                 step.batch.history += self._backend_lines.of(event, now)
         step.batch.outbox_done += item.done
@@ -243,7 +260,7 @@ class ControlLoop:
         self._wakes = [at for at in self._wakes if at > now]
         began = time.perf_counter()
         before = len(self._engine.decisions)
-        commands = self._engine.handle(Tick(self._limit, by_effort=True), now)
+        commands = self._handle(Tick(self._limit, by_effort=True), now)
         elapsed_s = time.perf_counter() - began
         if len(self._engine.decisions) > before:
             self._metrics.decided(self._engine.decisions[before:], elapsed_s)
