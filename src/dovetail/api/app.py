@@ -18,6 +18,7 @@ from dovetail.api import (
     network,
     queues,
     rebalancing,
+    recordings,
     services,
     task_output,
     tokens,
@@ -69,6 +70,7 @@ MODULES = (
     policies,
     service_affinity,
     cost,
+    recordings,
     system,
 )
 

@@ -57,6 +57,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "fragmentation": CommandEntry(_ASK, "questions:fragmentation", "Free GPU capacity that typical work cannot use."),
     "simulate": CommandEntry(_ASK, "simulate.command", "Replay work on a virtual cluster and compare policies."),
     "sweep": CommandEntry(_ASK, "simulate.sweep:sweep", "Simulate many variants and seeds, and compare them."),
+    "replay": CommandEntry(
+        _ASK, "simulate.replay:replay", "Decide a recorded day again, as it was or by another profile."
+    ),
     "cost": CommandEntry(_ASK, "cost.cost", "What work has cost, and what the month will have cost."),
     "policy": CommandEntry(_RULES, "policies.policy", "Constraints with a name, applied to many workloads."),
     "constraint": CommandEntry(_RULES, "policies.constraint", "Check an expression about nodes."),

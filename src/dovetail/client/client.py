@@ -23,6 +23,7 @@ from dovetail.client.policies import PolicyCalls
 from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
 from dovetail.client.rebalancing import RebalancingCalls
+from dovetail.client.recordings import RecordingCalls
 from dovetail.client.services import ServiceCalls
 from dovetail.client.system import SystemCalls
 from dovetail.client.tokens import TokenCalls
@@ -54,6 +55,7 @@ class Client(
     MetalCalls,
     TokenCalls,
     VmCalls,
+    RecordingCalls,
     SystemCalls,
 ):
     """Talks to one server. Use it as a context manager, or call `close`.

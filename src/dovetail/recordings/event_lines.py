@@ -1,7 +1,8 @@
 """Events of the engine as JSON, and back: `["TaskStarted", [12, 0], "12.0.1"]`, the fields in their order.
 
 Guarantees: an event that was written is read as an equal one. What is derived (`Submitted.terms`) is left out and
-derived again. Events too large to keep are written as `["Unrecorded", name]` and read as None: who plays them can say so.
+derived again. Events too large to keep are written as `["Unrecorded", name]` and read as None: who plays them can say
+so.
 """
 
 from base64 import b64decode, b64encode

@@ -11,6 +11,7 @@ Guarantees: a segment that was cut short, because the server was killed, is read
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import orjson
@@ -23,8 +24,22 @@ from dovetail.recordings.event_lines import event_line, event_of
 
 FORMAT = 1
 SUFFIX = ".jsonl.gz"
+_NAME = "%Y%m%dT%H%M%S.%fZ"
 
 _SNAPSHOT: TypeAdapter[Snapshot] = TypeAdapter(Snapshot)
+
+
+def name_of(at: float) -> str:
+    """Of the file of a segment that begins then; sorted by name, they are sorted by time."""
+    return f"{datetime.fromtimestamp(at, UTC).strftime(_NAME)}{SUFFIX}"
+
+
+def time_of(name: str) -> float:
+    """0 for a name that `name_of` did not give."""
+    try:
+        return datetime.strptime(name.removesuffix(SUFFIX), _NAME).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return 0.0
 
 
 class NotASegment(ValueError):

@@ -1,14 +1,15 @@
 """Deciding a recorded day again, event by event, and comparing each decision with the recorded one.
 
 The engine is deterministic: the same state and events give the same decisions. Where one differs, something was
-missing, and the difference says what: an event that was too large to record, a checkpoint from the middle of a run, or another
-version of the program.
+missing, and the difference says what: an event that was too large to record, a checkpoint from the middle of a run,
+or another version of the program.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dovetail import __version__
+from dovetail.model.workloads.workload import Workload
 from dovetail.recordings.segment import RecordedDecision, RecordedStep, Segment
 from dovetail.replaying.day import RecordedDay
 from dovetail.replaying.observed_engine import ObservedEngine
@@ -36,6 +37,7 @@ class Reproduction:
     unlike: list[UnlikeRecorded] = field(default_factory=list)
     placements: list[tuple[float, RecordedDecision]] = field(default_factory=list)
     restarts: int = 0
+    specs: dict[int, Workload] = field(default_factory=dict)
     outcome: SimulationOutcome | None = None
 
     @property
@@ -57,13 +59,11 @@ def reproduce(day: RecordedDay, progress: Progress | None = None) -> Reproductio
         _play(engine, step, found, day, _why(day.segments[0], missing))
         if progress is not None:
             progress(step.turns[-1].at)
-    found.outcome = engine.close(day.ends)
+    found.specs, found.outcome = engine.specs, engine.close(day.ends)
     return found
 
 
-def _play(
-    engine: ObservedEngine, step: RecordedStep, found: Reproduction, day: RecordedDay, why: str
-) -> None:
+def _play(engine: ObservedEngine, step: RecordedStep, found: Reproduction, day: RecordedDay, why: str) -> None:
     decided: list[RecordedDecision] = []
     at = step.turns[-1].at
     for turn in step.turns:

@@ -18,13 +18,23 @@ from dovetail.reports.sentences import answer
 from dovetail.simulate.run_figures import SLOWDOWN_POINTS, WAIT_POINTS_S, Course
 
 MOST_TENANTS = 12
+ONE_SEED = "One seed: no confidence can be given. Run more seeds to tell differences from chance."
 _FULL = 0.999  # of a curve: behind that there is nothing to see
 
 
 def sweep_report(title: str, runs: Sequence[ReportRun], about: str = "", notes: Sequence[str] = ()) -> str:
     """One HTML page. `about`: where the runs come from."""
     comparison = compare(runs)
-    return page(title, _subtitle(comparison, runs, about), answer(comparison), _panels(comparison, runs), notes)
+    said = answer(comparison)
+    return page(title, _subtitle(comparison, runs, about), said, _panels(comparison, runs), notes)
+
+
+def day_report(
+    title: str, subtitle: str, said: str, runs: Sequence[ReportRun], more: Sequence[Panel], notes: Sequence[str]
+) -> str:
+    """The same for one day in several versions: the caller says what is to be said, and `more` comes after figures."""
+    figures, *charts = _panels(compare(runs), runs, "One day, so there is no confidence over seeds.")
+    return page(title, subtitle, said, [figures, *more, *charts], notes)
 
 
 def _subtitle(comparison: Comparison, runs: Sequence[ReportRun], about: str) -> str:
@@ -35,11 +45,11 @@ def _subtitle(comparison: Comparison, runs: Sequence[ReportRun], about: str) -> 
     return f"{about} {said}" if about else said
 
 
-def _panels(comparison: Comparison, runs: Sequence[ReportRun]) -> list[Panel]:
+def _panels(comparison: Comparison, runs: Sequence[ReportRun], alone: str = ONE_SEED) -> list[Panel]:
     drawn = _drawn(comparison)
     by_variant = {variant: [run for run in runs if run.variant == variant] for variant in drawn}
     charts = Charts(comparison, by_variant)
-    found = [_figures(comparison, drawn), charts.waits(), charts.slowdowns(), charts.utilisation()]
+    found = [_figures(comparison, drawn, alone), charts.waits(), charts.slowdowns(), charts.utilisation()]
     found += [
         charts.fragmentation(),
         charts.bars("traffic_s", "No work of these runs exchanged data over several nodes."),
@@ -60,7 +70,7 @@ def _drawn(comparison: Comparison) -> list[str]:
     return [variant for variant in comparison.variants if variant in best[:COLOURS]]
 
 
-def _figures(comparison: Comparison, drawn: Sequence[str]) -> Panel:
+def _figures(comparison: Comparison, drawn: Sequence[str], alone: str) -> Panel:
     headers = [("Variant", ""), *((metric.title, "num") for metric in comparison.metrics)]
     rows = []
     for variant in comparison.variants:
@@ -80,7 +90,7 @@ def _figures(comparison: Comparison, drawn: Sequence[str]) -> Panel:
         "Mean over seeds ± 95 % confidence. ✓ best, or not distinguishable from the best (paired t-test by seed, Holm)."
     )
     if len(comparison.seeds) == 1:
-        said = "One seed: no confidence can be given. Run more seeds to tell differences from chance."
+        said = alone
     return Panel("Figures", said, table(headers, rows), whole=True)
 
 

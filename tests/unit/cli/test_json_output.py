@@ -174,7 +174,7 @@ EXITS = {
 }  # some; and once only
 NEEDS_THE_VM_ON = {"vm reboot machine --reset", "vm migrate machine hypervisor-2"}
 #: They have `-o` too, but what they print does not come from a server.
-LOCAL = {"config show", "simulate scenario", "simulate swf", "sweep"}
+LOCAL = {"config show", "simulate scenario", "simulate swf", "sweep", "replay"}
 
 
 @pytest.fixture(scope="module")

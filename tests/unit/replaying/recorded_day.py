@@ -21,8 +21,14 @@ TWO_RACKS = [
 
 
 def day_settings(folder: Path, **changes: Any) -> Settings:
-    failing = {"mean_time_between": "12s", "repair_time": "1s"}
-    backend = {"kind": "simulated", "groups": TWO_RACKS, "node_failures": failing, "seed": 7, "run_time": {"median": "1s"}}
+    failing = {"mean_time_between": "4s", "repair_time": "1s"}
+    backend = {
+        "kind": "simulated",
+        "groups": TWO_RACKS,
+        "node_failures": failing,
+        "seed": 7,
+        "run_time": {"median": "1s"},
+    }
     return settings_in(folder, backends={"sim": backend}, **changes)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         profiles,
         queues,
         rebalancing,
+        replays,
         replicas,
         reservations,
         services,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
 __all__ += ["cloud", "cost", "cost_report", "measured_network", "metal", "rebalancing", "replicas"]
-__all__ += ["services", "sweeps", "tokens", "traffic", "vms"]
+__all__ += ["replays", "services", "sweeps", "tokens", "traffic", "vms"]
 
 
 def __getattr__(name: str) -> ModuleType:

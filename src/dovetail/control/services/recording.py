@@ -1,7 +1,7 @@
 """Recording: every durable step goes into a file, with all that the engine heard, for `dovetail replay`.
 
-Guarantees: scheduling never waits for it. One thread writes; if that cannot keep up, or the disk is full, steps are left
-out and a new segment begins once it can, with a checkpoint of its own, so no segment has a hole. Only the owner of the
+Guarantees: scheduling never waits for it. One thread writes; if that cannot keep up, or the disk is full, steps are
+left out and a new segment begins once it can, with a checkpoint of its own, so no segment has a hole. Only the owner of the
 server can read the files. What is too old or too much is deleted, oldest segment first.
 """
 
@@ -11,16 +11,16 @@ import threading
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from dovetail.control.errors import NotFound
 from dovetail.control.settings import RecordingSettings
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.record import Batch, Snapshot
-from dovetail.recordings.segment import SUFFIX, checkpoint_line, step_line
+from dovetail.recordings.segment import SUFFIX, checkpoint_line, name_of, step_line, time_of
 from dovetail.store.contract import Store
 
 MOST_WAITING = 2000  # steps
@@ -99,7 +99,16 @@ class RecordingService:
     def files(self) -> list[RecordingFile]:
         """Oldest first."""
         found = sorted(self.folder.glob(f"*{SUFFIX}"))
-        return [RecordingFile(one.name, _time_of(one.name), one.stat().st_size) for one in found]
+        return [RecordingFile(one.name, time_of(one.name), one.stat().st_size) for one in found]
+
+    def piece(self, name: str, offset: int, most: int) -> tuple[bytes, bool]:
+        """At most so many bytes, and whether there are more. Raises NotFound."""
+        if name not in {one.name for one in self.files()}:
+            raise NotFound(f"there is no recording {name!r}; GET /recordings lists them")
+        with (self.folder / name).open("rb") as file:
+            file.seek(offset)
+            data = file.read(most + 1)
+        return data[:most], len(data) > most
 
     # --- on its own thread -------------------------------------------------------------------------------------
 
@@ -124,7 +133,7 @@ class RecordingService:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self._tidy(item.at)
         definitions = self._store.spec_jsons([workload.id for workload in snapshot.workloads])
-        path = self.folder / f"{_name_of(item.at)}{SUFFIX}"
+        path = self.folder / name_of(item.at)
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, OWNER_ONLY)
         self._packer, self._size = zlib.compressobj(wbits=31), 0
         self._append(checkpoint_line(item.at, self._scheduling, snapshot, definitions, continues=item.continues))
@@ -163,15 +172,3 @@ class RecordingService:
             if after < now - self._settings.keep or size > most:
                 (self.folder / one.name).unlink(missing_ok=True)
                 size -= one.size_bytes
-
-
-def _name_of(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-
-
-def _time_of(name: str) -> float:
-    """0 for a name that nobody here gave."""
-    try:
-        return datetime.strptime(name.removesuffix(SUFFIX), "%Y%m%dT%H%M%S.%fZ").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return 0.0

@@ -614,3 +614,13 @@ def health(walk: Walk) -> None:
     walk.client.health()
     walk.client.ready()
     walk.client.metrics()
+
+
+@exercises("GET /recordings", "GET /recordings/{name}")
+def recordings(walk: Walk) -> None:
+    walk.running("recorded")
+    newest = walk.client.recordings()[-1]["name"]
+    assert walk.client.recording(newest).startswith(b"\x1f\x8b")
+    with pytest.raises(DovetailError):
+        walk.client.recording("none")
+    walk.client.cancel("recorded")

@@ -491,3 +491,11 @@ def this_program(walk: CommandWalk) -> None:
 @uses("version")
 def version(walk: CommandWalk) -> None:
     assert f"at {walk.client.url}" in walk.run("version")
+
+
+@uses("replay")
+def replay(walk: CommandWalk) -> None:
+    walk.ended("replayed")
+    said = walk.run("replay --profile best_fit")
+    assert "recorded decisions came out the same when decided again" in said
+    assert "auto again" in said
