@@ -22,7 +22,7 @@ class ObservedEngine:
         self.ledger = SimulationLedger()
         self.specs = dict(specs)
         self.decisions: list[Decision] = []
-        self._unknown: set[int] = set()  # ended before the day, and live again
+        self._ended_before: set[int] = set()  # lives again; the ledger has closed its account
         self._restore(snapshot)
         for workload in snapshot.workloads:
             self.ledger.restored(workload, self.specs[workload.id], origin)
@@ -42,8 +42,8 @@ class ObservedEngine:
         if isinstance(event, Submitted):
             self.specs[event.workload] = event.spec
             self.ledger.submitted(event.workload, event.spec, now - self._origin)
-        elif isinstance(event, RetryAsked) and event.workload not in self.ledger.lives:
-            self._unknown.add(event.workload)
+        elif isinstance(event, RetryAsked) and event.finished is not None:
+            self._ended_before.add(event.workload)
         return self.engine.handle(event, now)
 
     def settle(self, now: float) -> Changes:
@@ -53,7 +53,7 @@ class ObservedEngine:
             self._measure_capacity(now)
         if changes:
             self.decisions += changes.decisions
-            counted = _without(changes, self._unknown) if self._unknown else changes
+            counted = _without(changes, self._ended_before) if self._ended_before else changes
             self.ledger.take(counted, now - self._origin)
             self._gauges.look(counted, self.specs, now - self._origin)
         return changes

@@ -1,8 +1,8 @@
 """Recording: every durable step goes into a file, with all that the engine heard, for `dovetail replay`.
 
 Guarantees: scheduling never waits for it. One thread writes; if that cannot keep up, or the disk is full, steps are
-left out and a new segment begins once it can, with a checkpoint of its own, so no segment has a hole. Only the owner of the
-server can read the files. What is too old or too much is deleted, oldest segment first.
+left out and a new segment begins once it can, with a checkpoint of its own, so no segment has a hole. Only the owner of
+the server can read the files. What is too old or too much is deleted, oldest segment first.
 """
 
 import os
@@ -71,7 +71,7 @@ class RecordingService:
 
     def take(self, batch: Batch) -> None:
         """A step that was just written, before the next one is. On the thread of the loop."""
-        if self._thread is None:
+        if self._thread is None or not batch.heard:
             return
         waiting = self._work.qsize()
         if self._gap and waiting:
