@@ -59,6 +59,10 @@ COMMANDS: dict[str, CommandEntry] = {
     "what-if": CommandEntry(_ASK, "simulate.what_if", "What other nodes, work or profiles would change, on a copy."),
     "snapshot": CommandEntry(_ASK, "simulate.snapshot", "Write the whole state to a file, for dovetail simulate."),
     "profiles": CommandEntry(_ASK, "profiles", "Profiles and schedulers; preview what another profile would do."),
+    "sweep": CommandEntry(_ASK, "simulate.sweep:sweep", "Simulate many variants and seeds, and compare them."),
+    "replay": CommandEntry(
+        _ASK, "simulate.replay:replay", "Decide a recorded day again, as it was or by another profile."
+    ),
     "cost": CommandEntry(_ASK, "cost.cost", "What work has cost, and what the month will have cost."),
     "attention": CommandEntry(_ASK, "overview:attention", "What needs a person now, the worst first."),
     "trends": CommandEntry(_ASK, "overview:trends", "How use, waiting work and decisions went over time."),

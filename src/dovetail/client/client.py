@@ -25,6 +25,7 @@ from dovetail.client.policies import PolicyCalls
 from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
 from dovetail.client.rebalancing import RebalancingCalls
+from dovetail.client.recordings import RecordingCalls
 from dovetail.client.services import ServiceCalls
 from dovetail.client.snapshots import SnapshotCalls
 from dovetail.client.system import SystemCalls
@@ -59,6 +60,7 @@ class Client(
     LoginCalls,
     VmCalls,
     OverviewCalls,
+    RecordingCalls,
     SystemCalls,
     SnapshotCalls,
 ):

@@ -41,6 +41,7 @@ from dovetail.control.services.nodes import NodeService
 from dovetail.control.services.own_machine import LOCAL
 from dovetail.control.services.policies import PolicyService
 from dovetail.control.services.questions import QuestionDesk
+from dovetail.control.services.recording import RecordingService
 from dovetail.control.services.reservations import ReservationService
 from dovetail.control.services.retention import RetentionService
 from dovetail.control.services.service_affinity import ServiceAffinityService
@@ -104,6 +105,7 @@ class ControlPlane:
         self.changes = WorkloadChanges(self.store, self.questions.workloads, self._apply)
         self.network = NetworkService(self.questions, self._apply)
         self._retention = RetentionService(settings.retention, self.store)
+        self.recording = RecordingService(settings.recording, settings.scheduling, settings.folder, self.store)
         self.started_at = 0.0
         self._specs = DefinitionCache(self.store)
         self.subsystems = SubsystemHost(settings.subsystem_settings(), settings.folder / "subsystems")
@@ -204,6 +206,7 @@ class ControlPlane:
             self._written,
             self.history.ring,
         )
+        await on_store_thread(self.recording.begin, snapshot, time.time())
         await on_store_thread(self.cost.book.recall, time.time())
         if described is not None:
             self._put_events([TopologySet(described)])
@@ -256,6 +259,7 @@ class ControlPlane:
         await self.subsystems.stop()
         await self.commands.close()
         await self._backends.stop()
+        await on_store_thread(self.recording.close)
         await on_store_thread(self.store.close)
         self._loop = None
 
@@ -442,6 +446,7 @@ class ControlPlane:
             self._decision_log.write(batch, names)
         for switch in batch.changes.switches:
             log.info(switch.message, policy=switch.policy, adjusted=switch.on)
+        self.recording.take(batch)
         self.discovery.take(batch.changes)
         if self.traces is not None:
             self.traces.note(batch.submitted)

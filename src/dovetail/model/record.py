@@ -7,7 +7,7 @@ three times as long to create.
 
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dovetail.model.command import Bind, Stop
 from dovetail.model.node import Node
@@ -17,6 +17,12 @@ from dovetail.model.reservation import Target
 from dovetail.model.resources import Amounts
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from dovetail.model.event import Event
+
+#: A step is written for what was heard alone, if that is so much.
+HEARD_KEPT = 1000
 
 
 @dataclass(slots=True)
@@ -288,9 +294,17 @@ class HistoryLine:
     backend: str | None = None
 
 
+class HeardTurn(NamedTuple):
+    """What the engine heard in one turn of the loop, in order, Ticks too."""
+
+    at: float
+    events: "list[Event]"
+
+
 @dataclass(slots=True)
 class Batch:
-    """One atomic transaction. `at`: when deciding it began; `decided_at`: when that ended."""
+    """One atomic transaction. `at`: when deciding it began; `decided_at`: when that ended. `heard`: the turns that led
+    to it, for recordings: its own, and those before it that changed nothing. The store does not keep them."""
 
     submitted: list[NewWorkload] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
@@ -301,10 +315,15 @@ class Batch:
     announced: list[tuple[str, str]] = field(default_factory=list)  # (node, JSON announced by its backend)
     at: float = 0.0
     decided_at: float = 0.0
+    heard: list[HeardTurn] = field(default_factory=list)
+    flushes: bool = False  # nothing changed, but much was heard that a recording waits for
 
     def __bool__(self) -> bool:
         asked = self.submitted or self.outbox or self.outbox_done or self.idempotency
-        return bool(asked or self.changes or self.history or self.announced)
+        return (
+            bool(asked or self.changes or self.history or self.announced or self.flushes)
+            or len(self.heard) > HEARD_KEPT
+        )
 
 
 @dataclass(slots=True)

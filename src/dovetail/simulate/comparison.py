@@ -125,6 +125,7 @@ class BatchRun:
     backfill: Backfill
     figures: BatchFigures
     predictions: PredictionFigures | None = None
+    played: tuple[tuple[Sequence[BatchJob], Sequence[float]], ...] = ()  # each sequence, and when its jobs started
 
     def to_dict(self, yardstick: "BatchRun | None") -> dict[str, Any]:
         found: dict[str, Any] = {"policy": self.policy, "backfill": self.backfill, **asdict(self.figures)}
@@ -155,7 +156,7 @@ def play(
         if predicted is not None:
             predicted.score(starts)
     figures = figures_of(played, processors)
-    return BatchRun(policy.name, backfill, figures, predicted.figures() if predicted else None)
+    return BatchRun(policy.name, backfill, figures, predicted.figures() if predicted else None, tuple(played))
 
 
 def yardstick(runs: Iterable[BatchRun]) -> BatchRun | None:

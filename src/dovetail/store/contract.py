@@ -4,7 +4,7 @@ Methods block; the control loop calls them on threads. One writer, many readers.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -104,6 +104,10 @@ class Store(Protocol):
     def restore(self) -> Snapshot:
         """Unfinished workloads with all their tasks and notes, nodes, reservations, the last version of each policy,
         what was learned, open commands; ids that were never used."""
+
+    def restore_later(self) -> Callable[[], Snapshot]:
+        """What `restore` would return now, read when the answer is called, once, on any thread. Quick: it only fixes
+        the view."""
 
     def write(self, batch: Batch) -> None:
         """All of it, durably, or StoreError and nothing of it.

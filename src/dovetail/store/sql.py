@@ -9,7 +9,7 @@ Leaves to others: the database and what its errors mean (`sqlite`), what rows lo
 
 import math
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot, TokenRecord
-from dovetail.store import node_prices
+from dovetail.store import node_prices, schema
 from dovetail.store.contract import StoreError
 from dovetail.store.reading import Reads
 from dovetail.store.restoring import restore_snapshot
@@ -61,6 +61,25 @@ class SqlStore(Reads):
     def restore(self) -> Snapshot:
         with self._reading() as connection:
             return restore_snapshot(connection)
+
+    def restore_later(self) -> Callable[[], Snapshot]:
+        self._require_open()
+        connection = self._database.reader.connect()
+        try:
+            connection.execute(select(schema.counters).limit(1))  # the view begins with the first query
+        except SQLAlchemyError as error:
+            connection.close()
+            raise self._database.explain(error) from error
+
+        def read() -> Snapshot:
+            try:
+                return restore_snapshot(connection)
+            except SQLAlchemyError as error:
+                raise self._database.explain(error) from error
+            finally:
+                connection.close()
+
+        return read
 
     def write(self, batch: Batch) -> None:
         if batch:

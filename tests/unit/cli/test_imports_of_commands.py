@@ -119,6 +119,7 @@ ASKED = """
 """
 #: They run something in their own process, or read files that the server does not read for them.
 OTHERS = {"simulate", "kubernetes", "agent", "dns", "serve", "demo", "config", "diff", "apply", "mcp"}
+OTHERS = {"simulate", "sweep", "replay", "kubernetes", "agent", "dns", "serve", "demo", "config", "diff", "apply"}
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
 REFUSED = {"run", "retry", "exec", "attach"}
 

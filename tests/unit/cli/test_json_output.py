@@ -185,6 +185,8 @@ EXITS = {
 NEEDS_THE_VM_ON = {"vm reboot machine --reset", "vm migrate machine hypervisor-2"}
 #: They have `-o` too, but what they print does not come from a server; that of `snapshot` names a file.
 LOCAL = {"config show", "simulate scenario", "simulate snapshot", "simulate swf", "snapshot"}
+#: They have `-o` too, but what they print does not come from a server.
+LOCAL = {"config show", "simulate scenario", "simulate swf", "sweep", "replay"}
 
 
 @pytest.fixture(scope="module")

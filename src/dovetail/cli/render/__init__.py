@@ -31,10 +31,12 @@ if TYPE_CHECKING:
         profiles,
         queues,
         rebalancing,
+        replays,
         replicas,
         reservations,
         services,
         simulation,
+        sweeps,
         tokens,
         topology,
         traffic,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
 __all__ += ["cloud", "cost", "cost_report", "measured_network", "metal", "rebalancing", "replicas"]
-__all__ += ["heat", "live", "overview", "services", "tokens", "traffic", "vms", "what_if"]
+__all__ += ["heat", "live", "overview", "replays", "services", "sweeps", "tokens", "traffic", "vms", "what_if"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -11,6 +11,7 @@ import click
 
 from dovetail.cli import render
 from dovetail.cli.simulate.playing import play_snapshot
+from dovetail.cli.simulate.report_file import ReportFile, write_report
 from dovetail.cli.simulate.swf import swf
 from dovetail.cli.terminal.commands import CommandGroup
 from dovetail.cli.terminal.default_action import default_group
@@ -73,6 +74,7 @@ def scenario_command(
     seed: Annotated[int | None, Option(metavar="N", help="Another seed than the scenario's.")] = None,
     until: Annotated[str | None, Option(metavar="DURATION", help="Stop after this virtual time: 2h.")] = None,
     each: Annotated[bool, Option("--each", help="With -o json or yaml: every workload, too.")] = False,
+    report: ReportFile = None,
     output: Output = Format.TABLE,
 ) -> None:
     """Replay work on a virtual cluster and see how long it waits and how well it fills the machines.
@@ -84,12 +86,14 @@ def scenario_command(
     played = _scenario(scenario, file, cluster, until)
     profiles = list(dict.fromkeys(profile)) or [played.settings.default_profile]
     chosen_seed = played.seed if seed is None else seed
-    runs = [_run(played, name, chosen_seed) for name in profiles]
+    runs = [_run(played, name, chosen_seed, measured=report is not None) for name in profiles]
     data = {
         "seed": chosen_seed,
         "runs": [{"profile": run.profile, **run.outcome.to_dict(every_workload=each)} for run in runs],
     }
     show(data, output, lambda wide: render.simulation.simulation(runs, wide))
+    if report is not None:
+        _write_report(report, runs, chosen_seed, str(scenario or cluster))
 
 
 command.action("swf")(swf)
@@ -110,7 +114,15 @@ def _scenario(scenario: Path | None, file: list[str], cluster: Path | None, unti
     return scenario_of(work.workloads, read_cluster(read_file(cluster), str(cluster)), horizon_s)
 
 
-def _run(scenario: "Scenario", profile: str, seed: int) -> "SimulationRun":
+def _write_report(path: Path, runs: "list[SimulationRun]", seed: int, source: str) -> None:
+    from dovetail.reports.comparison import ReportRun
+    from dovetail.simulate.run_figures import figures_of_simulation
+
+    found = [ReportRun(run.profile, seed, figures_of_simulation(run.outcome)) for run in runs]
+    write_report(path, f"Simulation of {Path(source).name}", found)
+
+
+def _run(scenario: "Scenario", profile: str, seed: int, *, measured: bool) -> "SimulationRun":
     from dovetail.simulate.replay import Simulation, Unplayable
 
     with status_line(profile) as say_how_far:
@@ -119,6 +131,7 @@ def _run(scenario: "Scenario", profile: str, seed: int) -> "SimulationRun":
             say_how_far(f"{profile}: {render.simulation.progress(now, ledger)}")
 
         try:
-            return render.simulation.SimulationRun(profile, Simulation.of(scenario, seed, profile).run(tell))
+            outcome = Simulation.of(scenario, seed, profile, measured=measured).run(tell)
+            return render.simulation.SimulationRun(profile, outcome)
         except Unplayable as error:
             raise Failure(str(error), ExitCode.USAGE) from None

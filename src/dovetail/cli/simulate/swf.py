@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dovetail.cli import render
+from dovetail.cli.simulate.report_file import ReportFile, write_report
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.files import read_file
 from dovetail.cli.terminal.output import Format, Output, show
@@ -14,6 +15,7 @@ from dovetail.model.text.listing import count
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dovetail.simulate.comparison import BatchRun
     from dovetail.simulate.policies import Backfill, BatchPolicy
     from dovetail.simulate.swf import BatchJob, BatchLog
 
@@ -39,6 +41,7 @@ def swf(
     seed: Annotated[int | None, Option(metavar="N", help=f"Draws where they begin.  [default: {SEED}]")] = None,
     whole: Annotated[bool, Option("--whole", help="Play the whole log, once, instead of sequences.")] = False,
     predict: Annotated[bool, Option("--predict", help="Also report how accurate predicted starts were.")] = False,
+    report: ReportFile = None,
     output: Output = Format.TABLE,
 ) -> None:
     """Replay a batch log and compare policies by bounded slowdown.
@@ -72,6 +75,21 @@ def swf(
         "runs": [run.to_dict(fcfs) for run in runs],
     }
     show(data, output, lambda wide: render.batch.comparison(runs, _headline(log, parts, whole), wide))
+    if report is not None:
+        _write_report(report, runs, log, _headline(log, parts, whole))
+
+
+def _write_report(path: Path, runs: "list[BatchRun]", log: "BatchLog", about: str) -> None:
+    """Every sequence counts as a seed: confidence is over sequences."""
+    from dovetail.reports.comparison import ReportRun
+    from dovetail.simulate.run_figures import figures_of_batch
+
+    found = [
+        ReportRun(f"{run.policy} {run.backfill}", number, figures_of_batch([sequence], log.processors, ""))
+        for run in runs
+        for number, sequence in enumerate(run.played, start=1)
+    ]
+    write_report(path, f"Batch log {Path(log.source).name}", found, f"{about}.")
 
 
 def _policies(names: list[str]) -> "list[BatchPolicy]":

@@ -24,8 +24,8 @@ from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Admitted
 from dovetail.engine.engine import Engine
 from dovetail.model.command import Bind, Command, Stop, Wake
-from dovetail.model.event import BackendHealthChanged, Submitted, Tick
-from dovetail.model.record import Batch, NewWorkload
+from dovetail.model.event import BackendHealthChanged, Event, Submitted, Tick
+from dovetail.model.record import Batch, HeardTurn, NewWorkload
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store, StoreError
@@ -36,6 +36,7 @@ WRITE_SLICES = 1  # a step should be written within so many slices: who comes th
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 REMEMBER_EVERY_S = 60.0
+MOST_HEARD = 500  # turns that changed nothing, before a recording gets them
 
 log = structlog.get_logger()
 
@@ -82,6 +83,8 @@ class ControlLoop:
         self._admission = admission
         self._remembered_at = time.time()
         self._unwritten: deque[float] = deque()  # when the steps were decided that are not durable yet
+        self._turn_events: list[Event] = []  # what the engine heard in this turn
+        self._heard: list[HeardTurn] = []  # turns that are in no step yet
         self._learned = False  # something was learned since memory was last written
         # Latest answers by idempotency key, for a key that arrives twice before the first is durable.
         self._answered: OrderedDict[str, tuple[IdempotencyKey, list[AcceptedSubmission]]] = OrderedDict()
@@ -152,10 +155,26 @@ class ControlLoop:
         batch.outbox = [command for command in commands if not isinstance(command, Wake)]
         self._wakes += [command.at for command in commands if isinstance(command, Wake)]
         batch.history += lines_of(batch, now)
+        self._keep_heard(batch, now)
         took_s = time.perf_counter() - began
         batch.decided_at = now + took_s
         self._metrics.slice_s.labels("decide").observe(took_s)
         return step
+
+    def _keep_heard(self, batch: Batch, now: float) -> None:
+        """Turns that changed nothing are kept with the next step that does: only all of them make decisions
+        repeatable."""
+        if self._turn_events:
+            self._heard.append(HeardTurn(now, self._turn_events))
+            self._turn_events = []
+        batch.heard = self._heard
+        batch.flushes = len(self._heard) > MOST_HEARD
+        if batch:
+            self._heard = []
+
+    def _handle(self, event: Event, now: float) -> list[Command]:
+        self._turn_events.append(event)
+        return self._engine.handle(event, now)
 
     async def _after_write(self, step: LoopStep) -> None:
         self._metrics.count(step.batch, time.time())
@@ -200,7 +219,7 @@ class ControlLoop:
         commands: list[Command] = []
         for index in admitted.order:
             id_, one = admitted.ids[index], item.workloads[index]
-            commands += self._engine.handle(Submitted(id_, one.spec, admitted.after[index], one.terms), now)
+            commands += self._handle(Submitted(id_, one.spec, admitted.after[index], one.terms), now)
             self._admission.counts.joined(id_)
             queue = self._engine.queue_path(id_)
             new = NewWorkload.of(id_, one.spec, one.terms_json, now, queue, one.spec_json, item.trace)
@@ -211,7 +230,7 @@ class ControlLoop:
     def _hear(self, item: InboxEvents, now: float, step: LoopStep) -> list[Command]:
         commands: list[Command] = []
         for event in item.events:
-            commands += self._engine.handle(event, now)
+            commands += self._handle(event, now)
             if isinstance(event, BackendHealthChanged):
                 step.batch.history += self._backend_lines.of(event, now)
         step.batch.outbox_done += item.done
@@ -250,7 +269,7 @@ class ControlLoop:
         self._wakes = [at for at in self._wakes if at > now]
         began = time.perf_counter()
         before = len(self._engine.decisions)
-        commands = self._engine.handle(Tick(self._limit, by_effort=True), now)
+        commands = self._handle(Tick(self._limit, by_effort=True), now)
         elapsed_s = time.perf_counter() - began
         if len(self._engine.decisions) > before:
             self._metrics.decided(self._engine.decisions[before:], elapsed_s)

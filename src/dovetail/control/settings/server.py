@@ -174,6 +174,19 @@ class Retention(Strict):
     """The largest database. Above it the oldest ended work and history go, however new they are."""
 
 
+class RecordingSettings(Strict):
+    """Recordings of what the scheduler heard, for `dovetail replay` (`docs/replay.md`)."""
+
+    enabled: bool = True
+    """Record, in the folder `recordings` of the data folder."""
+    keep: Annotated[Duration, Field(ge=60)] = 2 * 86400.0
+    """How long recordings are kept."""
+    segment: Annotated[Duration, Field(ge=10)] = 6 * 3600.0
+    """How often the whole state is written, where a replay can begin."""
+    max_size: Annotated[Bytes, Field(ge=2**20)] = 2**30
+    """The largest size of all recordings. Above it the oldest go, however new they are."""
+
+
 class Logging(Strict):
     level: Literal["debug", "info", "warning", "error"] = "info"
     """The least severe messages that are logged."""
@@ -214,6 +227,8 @@ class Settings(Strict):
     """Times of the control loop and of calls to backends."""
     retention: Retention = Retention()
     """How long ended work and its history are kept."""
+    recording: RecordingSettings = RecordingSettings()
+    """What is recorded for `dovetail replay`."""
     logging: Logging = Logging()
     """What the server logs, to standard error."""
     scheduling: EngineSettings = EngineSettings()

@@ -654,3 +654,13 @@ def on_a_copy(walk: Walk) -> None:
     assert walk.client.preview_profile("best_fit", last=5)["decisions"] >= 1
     assert walk.client.preview_profile({"scores": {"best_fit": 1}})["profile"] == "what-if"
     walk.client.cancel("copied")
+
+
+@exercises("GET /recordings", "GET /recordings/{name}")
+def recordings(walk: Walk) -> None:
+    walk.running("recorded")
+    newest = walk.client.recordings()[-1]["name"]
+    assert walk.client.recording(newest).startswith(b"\x1f\x8b")
+    with pytest.raises(DovetailError):
+        walk.client.recording("none")
+    walk.client.cancel("recorded")

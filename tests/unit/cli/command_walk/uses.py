@@ -5,6 +5,7 @@ A new command needs a use here, or the suite fails.
 
 import gzip
 import json
+import re
 from threading import Thread
 
 from tests.open_folder import open_folder
@@ -173,6 +174,17 @@ def simulate(walk: CommandWalk) -> None:
     line = "1 0 0 60 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1\n"
     log = walk.file("log.swf", "; MaxProcs: 4\n" + line)
     assert "log.swf" in walk.run(f"simulate swf {log} --whole --policy fcfs")
+
+
+@uses("sweep", asks_server=False)
+def sweep(walk: CommandWalk) -> None:
+    group = "{groups: [{prefix: n, count: 2, capacity: {cpu: 4}}]}"
+    walk.file(
+        "day.yaml", f"cluster: {group}\nworkloads: [{{name: a, replicas: 3, run: {{simulate: {{run_time: 5s}}}}}}]\n"
+    )
+    file = walk.file("sweep.yaml", "source: {scenario: day.yaml}\nprofiles: [balanced, best_fit]\nseeds: 2\n")
+    said = walk.run(f"sweep {file} --cores 1")
+    assert "4 cases, 2 variants with 2 seeds each" in said
 
 
 # --- rules ---------------------------------------------------------------------------------------------------
@@ -527,3 +539,11 @@ def this_program(walk: CommandWalk) -> None:
 @uses("version")
 def version(walk: CommandWalk) -> None:
     assert f"at {walk.client.url}" in walk.run("version")
+
+
+@uses("replay")
+def replay(walk: CommandWalk) -> None:
+    walk.ended("replayed")
+    said = walk.run("replay --profile best_fit")
+    assert re.search(r"All \d+ recorded decisions came out the same when decided again", said), said
+    assert "auto again" in said
