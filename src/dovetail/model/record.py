@@ -316,12 +316,11 @@ class Batch:
     at: float = 0.0
     decided_at: float = 0.0
     heard: list[HeardTurn] = field(default_factory=list)
-    flushes: bool = False  # nothing changed, but much was heard that a recording waits for
 
     def __bool__(self) -> bool:
         asked = self.submitted or self.outbox or self.outbox_done or self.idempotency
         return (
-            bool(asked or self.changes or self.history or self.announced or self.flushes)
+            bool(asked or self.changes or self.history or self.announced)
             or len(self.heard) > HEARD_KEPT
         )
 

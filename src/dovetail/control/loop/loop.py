@@ -36,7 +36,6 @@ WRITE_SLICES = 1  # a step should be written within so many slices: who comes th
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 REMEMBER_EVERY_S = 60.0
-MOST_HEARD = 500  # turns that changed nothing, before a recording gets them
 
 log = structlog.get_logger()
 
@@ -168,7 +167,6 @@ class ControlLoop:
             self._heard.append(HeardTurn(now, self._turn_events))
             self._turn_events = []
         batch.heard = self._heard
-        batch.flushes = len(self._heard) > MOST_HEARD
         if batch:
             self._heard = []
 
