@@ -13,7 +13,7 @@ from dovetail.control.attention.service import KEPT_S, MOST_ITEMS
 from dovetail.control.cost.budgets import Spending, status_of
 from dovetail.control.cost.settings import Budget, OnLimit
 from dovetail.control.service_controller.desk import ServiceStatus
-from dovetail.engine.questions.attention_questions import NodeFinding, SplitGang, WorkExample
+from dovetail.engine.questions.attention_questions import NeverFits, NodeFinding, SplitGang, WorkExample
 from dovetail.model.cost_facts import NANO
 from dovetail.model.services.service import Service
 from dovetail.responses.attention import AttentionItem
@@ -44,6 +44,13 @@ def test_nodes_that_fell_silent_together_are_one_item_and_those_with_tasks_are_b
     assert (together["severity"], alone["severity"]) == ("bad", "warn")
     (single,) = wording.silent(nodes[:1])
     assert single["what"] == "node a is offline: silent for 14 s"
+
+
+def test_work_that_asks_for_too_much_of_one_resource_is_one_item() -> None:
+    found = [NeverFits(2, WorkExample(i, "default", f"w{i}"), f"no node has {i}", True, "cpu") for i in range(5)]
+    (item,) = wording.never_fits(found, {})
+    assert (item["what"], item["count"]) == ("w0 and 9 alike fit on no node", 10)
+    assert len(list(wording.never_fits(found[:3], {}))) == 3
 
 
 def test_the_worst_come_first() -> None:
@@ -130,7 +137,7 @@ def test_a_server_says_what_needs_attention_and_forgets_what_is_well_again(tmp_p
 
 def test_very_many_findings_are_bounded_and_one_look_serves_all_who_ask(tmp_path: Path) -> None:
     with serving(settings_in(tmp_path)) as url, Client(url) as client:
-        client.submit([{"name": f"w{i}", "resources": {"cpu": 100 + i}} for i in range(60)])
+        client.submit([{"name": f"w{i}", "node_selector": {f"key{i}": "x"}} for i in range(60)])
         wait_for(lambda: client.attention()["total"] == 60, every_s=0.2)
         found = client.attention()
         assert len(found["items"]) == MOST_ITEMS
