@@ -11,7 +11,7 @@ from dovetail.engine.pieces import whole
 from dovetail.engine.questions.map_questions import LOOK_AGAIN_S, MapAnswer
 from dovetail.engine.questions.map_rows import MapHealth, MapRow
 from dovetail.engine.questions.questions import Questions
-from dovetail.model.event import NodeCordoned, NodeHealthChanged, TopologySet
+from dovetail.model.event import BackendHealthChanged, NodeCordoned, NodeHealthChanged, TopologySet
 from dovetail.model.network.topology import Topology
 
 GPUS: dict[str, Any] = {"capacity": {"gpu": 4}}
@@ -54,6 +54,20 @@ def test_a_node_is_drawn_with_its_gpus_its_tenant_and_its_place() -> None:
     assert (nodes["b"].gpu_used, nodes["c"].gpu_used) == ("0000", "")
     assert answer.tenants[answer.holders[answer.rows.index(0)]] == "team"
     assert (place_of(answer, "a"), place_of(answer, "c")) == ("z/r1", "")
+
+
+def test_a_machine_that_is_launched_joins_and_one_whose_backend_is_away_is_silent() -> None:
+    scene = Scene()
+    offer = {"price_per_hour": 1.0, "running": False, "start_up": "2m"}
+    scene.join("cloud", 4, offer=offer, backend="cloud")
+    scene.join("away", 4, backend="elsewhere", labels={"x": "y"})
+    questions = Questions(scene.engine)
+    assert by_name(asked(questions, scene))["cloud"].health == MapHealth.OK
+    scene.hear(BackendHealthChanged("elsewhere", False, "no answer"))
+    scene.submit("first", 1)
+    scene.tick()
+    nodes = by_name(asked(questions, scene))
+    assert (nodes["cloud"].health, nodes["away"].health) == (MapHealth.JOINING, MapHealth.SILENT)
 
 
 def test_what_is_expected_in_an_hour_follows_from_expected_ends() -> None:

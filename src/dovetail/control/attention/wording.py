@@ -1,6 +1,7 @@
 """Findings as items that people read: a sentence, why, and what to do next. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from dovetail.control.backends.member import Member
 from dovetail.control.cost.budgets import BudgetState, BudgetStatus
@@ -15,6 +16,7 @@ from dovetail.services.records import RolloutState
 
 BAD, WARN, INFO = "bad", "warn", "info"
 _ORDER = {BAD: 0, WARN: 1, INFO: 2}
+SHOWN_ALONE = 3  # kinds of work that ask for too much of one resource
 STUCK_AFTER_S = 300.0  # an update of a service that got no further for so long
 
 
@@ -142,13 +144,25 @@ def split_gangs(found: Iterable[SplitGang]) -> Iterator[AttentionItem]:
 
 
 def never_fits(found: Iterable[NeverFits], cores: dict[int, str]) -> Iterator[AttentionItem]:
-    """`cores`: by workload, which of its requirements no node has together, as far as that was asked."""
-    for one in found:
+    """`cores`: by workload, which of its requirements no node has together, as far as that was asked. Many different
+    ones that ask for too much of one resource are one item."""
+    for one in _merged(found):
         name = _typed(one.example)
         who = f"{name} fits on no node" if one.count == 1 else f"{name} and {one.count - 1:,} alike fit on no node"
         detail = cores.get(one.example.id) or one.why
         subject = _subject("workload", one.example.name, one.example.namespace)
         yield _item(BAD, "never_fits", who, detail, subject, _explain(one.example), one.count)
+
+
+def _merged(found: Iterable[NeverFits]) -> Iterator[NeverFits]:
+    by_resource: dict[str, list[NeverFits]] = {}
+    for one in found:
+        by_resource.setdefault(one.resource, []).append(one)
+    for resource, some in by_resource.items():
+        if not resource or len(some) <= SHOWN_ALONE:
+            yield from some
+        else:
+            yield replace(some[0], count=sum(one.count for one in some))
 
 
 def overdue(queue: str, head: WorkExample, predicted: float, now: float) -> AttentionItem:

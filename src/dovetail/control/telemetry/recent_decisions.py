@@ -14,6 +14,7 @@ from dovetail.model.record import Decision
 
 KEPT = 500
 MOST_NODES = 8
+MOST_LOOKED_AT = 4000
 
 
 class DecidedName(NamedTuple):
@@ -41,9 +42,10 @@ class DecisionRing:
         self._entries: deque[DecisionEntry] = deque(maxlen=KEPT)
 
     def take(self, decisions: Sequence[Decision], name_of: Callable[[int], DecidedName | None]) -> None:
-        """Those of one step, in order. Of very many only the last are looked at."""
+        """Those of one step, in order. Of very many only the last are looked at: steps come often, and readers
+        seldom."""
         last: DecisionEntry | None = None
-        for decision in decisions[-KEPT * MOST_NODES :]:
+        for decision in decisions[_first_kept(decisions) :]:
             if last is None or not _alike(last.decision, decision):
                 last = DecisionEntry(decision, name_of(decision.task.workload), 0)
                 self._entries.append(last)
@@ -55,6 +57,19 @@ class DecisionRing:
 
     def newest(self, limit: int) -> list[DecisionEntry]:
         return list(islice(reversed(self._entries), limit))
+
+
+def _first_kept(decisions: Sequence[Decision]) -> int:
+    """Where the last `KEPT` entries begin, or a large gang that is older is cut."""
+    entries, place = 0, len(decisions)
+    least = max(0, place - MOST_LOOKED_AT)
+    while place > least:
+        if place == len(decisions) or not _alike(decisions[place - 1], decisions[place]):
+            entries += 1
+        if entries > KEPT:
+            break
+        place -= 1
+    return place
 
 
 def _alike(one: Decision, other: Decision) -> bool:

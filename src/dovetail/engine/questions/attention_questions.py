@@ -72,12 +72,13 @@ class SplitGang:
 @dataclass(frozen=True, slots=True)
 class NeverFits:
     """Workloads alike that no node could take; `why` in words. `qualified`: some node may take them, and none is large
-    enough."""
+    enough. `resource`: of which no single node has as much."""
 
     count: int
     example: WorkExample
     why: str
     qualified: bool
+    resource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +129,9 @@ class AttentionQuestions:
         never: list[NeverFits] = []
         for waiting, count in classes.most_common(MOST_CLASSES):
             work_of, example = examples[waiting], _example(examples[waiting])
-            why = waiting.why or self._beyond_any(work_of.shape, waiting.together)
+            why, resource = (waiting.why, "") if waiting.why else self._beyond_any(work_of.shape, waiting.together)
             if why:
-                never.append(NeverFits(count, example, why, qualified=not waiting.why))
+                never.append(NeverFits(count, example, why, not waiting.why, resource))
             elif (gang := self._split(work_of.shape, waiting.together, count, example)) is not None:
                 split.append(gang)
             yield
@@ -151,12 +152,13 @@ class AttentionQuestions:
             tasks = len(cluster.placements.by_row[cluster.rows[name]])
             yield NodeFinding(name, reason, tasks, None if known is None else known.until)
 
-    def _beyond_any(self, shape: Shape, together: int) -> str:
-        """Why all nodes together, with nothing on them, have no room for so many tasks; empty if they have."""
+    def _beyond_any(self, shape: Shape, together: int) -> tuple[str, str]:
+        """Why all nodes together, with nothing on them, have no room for so many tasks, empty if they have; and the
+        resource of which no single node has enough."""
         cluster = self._state.cluster
         tables, rows = cluster.resources, np.flatnonzero(cluster.present[: cluster.width])
         if not len(rows):
-            return ""
+            return "", ""
         fits: F8 = np.full(len(rows), np.inf)
         for name, needed in shape.amounts:
             index = tables.index.get(name)
@@ -166,17 +168,15 @@ class AttentionQuestions:
                 largest = (
                     f"the largest node, {cluster.names[at]}, has {show_amount(name, best)}" if best else "none has any"
                 )
-                return f"no node has {show_amount(name, needed)} of {name}; {largest}"
+                return f"no node has {show_amount(name, needed)} of {name}; {largest}", name
             if needed:
                 fits = np.minimum(fits, np.floor(has / needed))
         if not (fits >= 1).any():
-            return "no node has enough of everything that it asks for"
+            return "no node has enough of everything that it asks for", ""
         total = fits.sum()
-        return (
-            f"{together:,} tasks have to start together, and all nodes have room for {total:,.0f}"
-            if total < together
-            else ""
-        )
+        if total >= together:
+            return "", ""
+        return f"{together:,} tasks have to start together, and all nodes have room for {total:,.0f}", ""
 
     def _split(self, shape: Shape, together: int, count: int, example: WorkExample) -> SplitGang | None:
         """A gang that waits although as many GPUs as it needs are free."""

@@ -20,13 +20,14 @@ _TENTHS = np.frombuffer(b"0123456789A", dtype=np.uint8)
 
 
 class MapHealth(IntEnum):
-    """In the order of the legend; of several that hold, the first counts."""
+    """In the order of the legend. SILENT: it does not answer, or its backend does not. JOINING: a machine that is
+    launched for the work on it, and does not run yet."""
 
     OK = 0
     CORDONED = 1
     SILENT = 2
     QUARANTINED = 3
-    JOINING = 4  # a machine that is launched for work, or whose backend cannot be asked now
+    JOINING = 4
 
 
 class MapRow(NamedTuple):
@@ -86,13 +87,14 @@ def _gpu_used(state: EngineState, rows: Rows) -> list[str]:
 
 def _health(state: EngineState, row: int) -> int:
     cluster = state.cluster
-    if not cluster.online[row]:
+    if not cluster.online[row] or not cluster.backend_available[cluster.backends[row]]:
         return MapHealth.SILENT
     if cluster.names[row] in cluster.quarantines:
         return MapHealth.QUARANTINED
     if cluster.cordoned[row]:
         return MapHealth.CORDONED
-    return MapHealth.OK if cluster.ready[row] else MapHealth.JOINING
+    launched = not cluster.offers.running[row] and cluster.placements.by_row[row]
+    return MapHealth.JOINING if launched else MapHealth.OK
 
 
 def _tenant(state: EngineState, row: int) -> str:
