@@ -79,6 +79,7 @@ class WhatIfDifferences(TypedDict):
     moved: MovedTasks
     unplaced: UnplacedWorkloads
     preempted: ChangedWorkloads
+    failed: UnplacedWorkloads
     placed_elsewhere: int
     utilisation: dict[str, BeforeAndAfter]
 

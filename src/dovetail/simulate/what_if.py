@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dovetail.model.command import Bind, Command
 from dovetail.model.event import Event
-from dovetail.model.task import TaskId
+from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.text.listing import count
 from dovetail.model.text.quantity import format_duration
 from dovetail.simulate.cases import figures_of
@@ -56,12 +56,13 @@ def what_if(
     """Raises Unplayable for changes that make no sense."""
     after = _played(document, changes, horizon_s, seed)  # first: it says what is wrong
     before = _played(document, ClusterChanges(), horizon_s, seed)
-    differences = _differences(document, before, after)
+    span_s = max(before.outcome.ended_at_s, after.outcome.ended_at_s)
+    differences = _differences(document, before, after, span_s)
     return {
         "taken_at": document.taken_at,
         "horizon_s": horizon_s,
-        "before": _summary(before),
-        "after": _summary(after),
+        "before": _summary(before, span_s),
+        "after": _summary(after, span_s),
         "differences": differences,
         "sentences": _sentences(differences, changes, horizon_s),
     }
@@ -74,10 +75,21 @@ def _played(document: SnapshotDocument, changes: ClusterChanges, horizon_s: floa
     return _Run(simulation.run(), simulation.ledger, binds, profile)
 
 
-def _summary(run: _Run) -> dict[str, Any]:
+def _used(run: _Run, span_s: float) -> dict[str, float]:
+    """Over the same time in both runs: a run that ends sooner uses nothing afterwards."""
     outcome = run.outcome
-    use = {name: _rounded(outcome.utilisation[name].mean) for name in _SHOWN_RESOURCES if name in outcome.utilisation}
+    part = outcome.ended_at_s / span_s if span_s else 1.0
+    return {
+        name: round(outcome.utilisation[name].mean * part, 4)
+        for name in _SHOWN_RESOURCES
+        if name in outcome.utilisation
+    }
+
+
+def _summary(run: _Run, span_s: float) -> dict[str, Any]:
+    outcome, use = run.outcome, _used(run, span_s)
     figures = {name: _rounded(value) for name, value in figures_of(outcome).items()}
+    figures |= {f"{name}_utilisation": use.get(name) for name in ("cpu", "gpu")}
     return {
         "profile": run.profile,
         "workloads": outcome.workloads,
@@ -94,15 +106,19 @@ def _rounded(value: Any) -> Any:
 # --- differences ---------------------------------------------------------------------------------------------------
 
 
-def _differences(document: SnapshotDocument, before: _Run, after: _Run) -> dict[str, Any]:
+def _differences(document: SnapshotDocument, before: _Run, after: _Run, span_s: float) -> dict[str, Any]:
     gone = {(life.namespace, life.name) for life in after.outcome.lives if life.reason == "cancelled"}
     ours = before.by_key()
-    started, delayed, unplaced, preempted = [], [], [], []
+    started, delayed, unplaced, preempted, failed = [], [], [], [], []
+    now_used = _used(after, span_s)
     for key, life in after.by_key().items():
         if key in gone:
             continue
         old = ours.get(key)
         was, now = _start(old), _start(life)
+        if life.state is WorkloadState.FAILED and (old is None or old.state is not WorkloadState.FAILED):
+            failed.append(_entry(life, was, now) | {"why": life.message or life.reason})
+            continue
         if now is None or (after.ledger.pending(life.id) and life.all_placed_at is not None):
             if old is None or not before.ledger.pending(old.id):
                 unplaced.append(_entry(life, was, None) | {"why": life.message or life.reason})
@@ -121,11 +137,12 @@ def _differences(document: SnapshotDocument, before: _Run, after: _Run) -> dict[
         "moved": _bounded(moved),
         "unplaced": _bounded(unplaced),
         "preempted": _bounded(preempted),
+        "failed": _bounded(failed),
         "placed_elsewhere": _elsewhere(before, after),
         "utilisation": {
-            name: {"before": _rounded(ours_use.mean), "after": _rounded(after.outcome.utilisation[name].mean)}
-            for name, ours_use in before.outcome.utilisation.items()
-            if name in _SHOWN_RESOURCES and name in after.outcome.utilisation
+            name: {"before": was_used, "after": now_used[name]}
+            for name, was_used in _used(before, span_s).items()
+            if name in now_used
         },
     }
 
@@ -177,6 +194,7 @@ def _bounded(entries: list[dict[str, Any]]) -> dict[str, Any]:
 def _sentences(differences: dict[str, Any], changes: ClusterChanges, horizon_s: float) -> list[str]:
     """The most important first; one that says that nothing changes, if so."""
     found = [
+        _told(differences["failed"], "would fail", ""),
         _told(differences["unplaced"], "would have no node within", format_duration(horizon_s)),
         *_times(differences),
         _told(differences["moved"], "would run elsewhere", "", noun="running task"),

@@ -51,8 +51,8 @@ def test_what_a_what_if_says_of_a_removed_node_is_what_removing_it_does(tmp_path
         for place, name in enumerate(names):
             client.submit({"name": name, "resources": {"cpu": 2 + place % 2, "gpu": place % 2}, "run": LONG})
             wait_for(lambda name=name: client.workload(name)["state"] == "running")  # type: ignore[misc]
-        before = {name: client.tasks(name)[0]["node"] for name in names}
-        gone = max(filter(None, before.values()), key=list(before.values()).count)
+        before = {name: str(client.tasks(name)[0]["node"]) for name in names}
+        gone = max(before.values(), key=list(before.values()).count)
         answer = client.what_if({"remove_nodes": [gone], "horizon": "10m"})
         moved = {one["name"]: one["to"] for one in answer["differences"]["moved"]["items"]}
         unplaced = {one["name"] for one in answer["differences"]["unplaced"]["items"]}

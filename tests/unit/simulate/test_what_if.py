@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.simulate.test_cases import full, running, snapshot, waiting
 
 from dovetail.simulate.changes import ClusterChanges
@@ -71,3 +72,19 @@ def test_a_preview_counts_decisions_that_would_be_the_same() -> None:
     assert even["same"] == 4
     assert even["before"] == even["after"]
     assert preview(taken, ClusterChanges(profile="best_fit"), last=2)["decisions"] == 2
+
+
+def test_a_leaf_that_fails_says_which_work_would_fail_with_it() -> None:
+    found = asked(document(running(1, "n-0"), running(2, "n-1", retries=2)), fail=[{"name": "n-0", "at": "10m"}])
+    (one,) = found["differences"]["failed"]["items"]
+    assert one["name"] == "w-1"
+    assert "1 workload would fail: default/w-1." in found["sentences"]
+
+
+def test_use_is_compared_over_the_same_time() -> None:
+    found = asked(document(*full(), waiting(5)), add_nodes=[{"like": "n-0"}])
+    work_s = 4 * 3500 + 600
+    assert found["differences"]["utilisation"]["cpu"] == {
+        "before": pytest.approx(work_s / (4 * 4100), abs=0.001),
+        "after": pytest.approx(work_s / (5 * 4100), abs=0.001),
+    }

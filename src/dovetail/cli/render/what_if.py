@@ -10,7 +10,13 @@ from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span
 
 if TYPE_CHECKING:
-    from dovetail.responses.snapshots import ChangedWorkload, OtherChoice, ProfilePreview, WhatIfAnswer
+    from dovetail.responses.snapshots import (
+        ChangedWorkload,
+        OtherChoice,
+        ProfilePreview,
+        UnplacedWorkloads,
+        WhatIfAnswer,
+    )
 
 SHOWN = 10
 _FIGURES = (
@@ -35,7 +41,8 @@ def what_if(answer: WhatIfAnswer, wide: bool = False) -> Drawing:
         "would be preempted", differences["preempted"]["items"], differences["preempted"]["count"], wide
     )
     parts += _moved(answer, wide)
-    parts += _unplaced(answer, wide)
+    for title, trouble in (("NO NODE FOR", differences["unplaced"]), ("WOULD FAIL", differences["failed"])):
+        parts += _trouble(title, trouble, wide)
     return Stack(*parts)
 
 
@@ -96,12 +103,11 @@ def _moved(answer: WhatIfAnswer, wide: bool) -> list[Drawing]:
     ]
 
 
-def _unplaced(answer: WhatIfAnswer, wide: bool) -> list[Drawing]:
-    part = answer["differences"]["unplaced"]
+def _trouble(title: str, part: UnplacedWorkloads, wide: bool) -> list[Drawing]:
     if not part["count"]:
         return []
     columns: list[TableColumn[Any]] = [
-        TableColumn("NO NODE FOR", lambda one: f"{one['namespace']}/{one['name']}"),
+        TableColumn(title, lambda one: f"{one['namespace']}/{one['name']}"),
         TableColumn("BEFORE", lambda one: _when(one["before_s"]), right=True),
         TableColumn("WHY", lambda one: one["why"], folds=True),
     ]
