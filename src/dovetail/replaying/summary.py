@@ -15,6 +15,10 @@ from dovetail.simulate.run_figures import RunFigures, figures_of_simulation
 RECORDED = "recorded"
 
 
+class NoSuchProfile(ValueError):
+    """The settings of the day have no profile of that name: lists those that it has."""
+
+
 @dataclass(frozen=True, slots=True)
 class OtherProfile:
     """`baseline`: the day's own profile, played in the same way as the other one."""
@@ -107,11 +111,11 @@ def _changed(compared: OtherProfile) -> str:
 def with_profile(
     day: RecordedDay, found: Reproduction, profile: str, progress: Progress | None = None
 ) -> ReplaySummary:
-    """Raises UnknownProfile."""
+    """Raises NoSuchProfile."""
     settings = day.settings
     known = settings.all_profiles()
     if profile not in known:
-        raise UnknownProfile(profile, list(known))
+        raise NoSuchProfile(str(UnknownProfile(profile, list(known))))
     facts = RunFacts.of(day)
     baseline = play_alternative(day, settings, facts, progress)
     other = play_alternative(day, settings.model_copy(update={"default_profile": profile}), facts, progress)

@@ -31,7 +31,8 @@ class ReportRun(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class MeanOverSeeds:
     """`plus_minus`: half of the interval; None with one seed. `leads`: it is the best, or not distinguishable from the
-    best and better than all that are; None with one seed or where all are equal. `p`: that it differs from the best only by chance."""
+    best and better than all that are; None with one seed or where all are equal. `p`: that it differs from the best
+    only by chance."""
 
     mean: float
     plus_minus: float | None
