@@ -102,7 +102,7 @@ def _scores(explanation: Explanation, here: str, there: str) -> str:
     ]
     gain, name, index = max(weighted, default=(0.0, "", 0))
     if gain <= 0:
-        return f"equally good for {explanation.profile}; the lower row or the turn decides"
+        return f"equally good for {explanation.profile}; its rule for equal nodes decides"
     mine, theirs = points[here].points[index], points[there].points[index]
     return f"{name}: {mine:.3g} here, {theirs:.3g} on {there}"
 

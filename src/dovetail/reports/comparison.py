@@ -31,7 +31,8 @@ class ReportRun(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class MeanOverSeeds:
     """`plus_minus`: half of the interval; None with one seed. `leads`: it is the best, or not distinguishable from the
-    best; None with one seed or where all are equal. `p`: that it differs from the best only by chance."""
+    best and better than all that are; None with one seed or where all are equal. `p`: that it differs from the best
+    only by chance."""
 
     mean: float
     plus_minus: float | None
@@ -99,11 +100,12 @@ def _means(key: str, variants: Iterable[str], runs: Sequence[ReportRun]) -> dict
     best = min(there, key=lambda variant: sign * mean_of[variant])
     chances = {variant: _chance(by_seed, there[best]) for variant, by_seed in there.items() if variant != best}
     corrected = _holm({variant: p for variant, p in chances.items() if p is not None})
-    says_something = bool(corrected) and any(p < CHANCE for p in corrected.values())
+    # One that is worse for certain draws the line: who has a worse mean than that does not lead, however it scatters.
+    line = min((sign * mean_of[variant] for variant, p in corrected.items() if p < CHANCE), default=None)
     found = {}
     for variant, by_seed in there.items():
         p = corrected.get(variant)
-        leads = None if not says_something else variant == best or (p is not None and p >= CHANCE)
+        leads = None if line is None else sign * mean_of[variant] < line
         half = half_interval(list(by_seed.values()))
         found[variant] = MeanOverSeeds(mean_of[variant], half, len(by_seed), leads, p)
     return found

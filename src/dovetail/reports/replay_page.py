@@ -10,7 +10,7 @@ from dovetail.reports.page import Panel, cell, empty, table
 from dovetail.reports.sweep_report import day_report
 from dovetail.simulate.run_figures import RunFigures
 
-MOST_LISTED = 200
+MOST_LISTED = 100
 
 
 def replay_page(answer: Mapping[str, Any], figures: Mapping[str, RunFigures]) -> str:

@@ -32,9 +32,9 @@ def sweep_report(title: str, runs: Sequence[ReportRun], about: str = "", notes: 
 def day_report(
     title: str, subtitle: str, said: str, runs: Sequence[ReportRun], more: Sequence[Panel], notes: Sequence[str]
 ) -> str:
-    """The same for one day in several versions: the caller says what is to be said, and `more` comes after figures."""
-    figures, *charts = _panels(compare(runs), runs, "One day, so there is no confidence over seeds.")
-    return page(title, subtitle, said, [figures, *more, *charts], notes)
+    """The same for one day in several versions: the caller says what is to be said, and `more` comes at the end."""
+    panels = _panels(compare(runs), runs, "One day, so there is no confidence over seeds.")
+    return page(title, subtitle, said, [*panels, *more], notes)
 
 
 def _subtitle(comparison: Comparison, runs: Sequence[ReportRun], about: str) -> str:

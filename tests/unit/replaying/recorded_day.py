@@ -43,7 +43,7 @@ def a_morning(url: str, tag: str) -> None:
             work = [job(f"{tag}-one-{index}", f"{100 + index * 37 % 400}ms", resources=gpus)]
             work.append(job(f"{tag}-wide-{index}", replicas=4, resources={"cpu": 2}, namespace="batch", priority="low"))
             if index % 3 == 0:
-                ring = {"resources": {"cpu": 1, "gpu": 2}, "gang": {"min": 3}, "replicas": 3}
+                ring: dict[str, Any] = {"resources": {"cpu": 1, "gpu": 2}, "gang": {"min": 3}, "replicas": 3}
                 work.append(job(f"{tag}-ring-{index}", **ring, after=[{"workload": f"{tag}-one-{index}"}]))
             client.submit(work)
         low = {"priority": "low", "namespace": "batch"}

@@ -118,3 +118,9 @@ def test_every_question_has_a_panel_and_missing_figures_say_why() -> None:
 def test_more_variants_than_colours_are_all_in_the_table() -> None:
     html = sweep_report("t", runs(**{f"v{index}": [float(index), index + 1.0] for index in range(14)}))
     assert all(f"v{index}</td>" in html or f"v{index} " in html for index in range(14))
+
+
+def test_who_is_worse_than_one_that_certainly_does_not_lead_does_not_lead_either() -> None:
+    """It scatters so much that it cannot be told from the best; but its mean is the worst of all."""
+    found = compare(runs(best=[10.0, 20.0, 30.0], sure=[12.0, 22.0, 32.1], wild=[1.0, 50.0, 20.0]))
+    assert found.leaders("mean_wait_s") == ["best"]

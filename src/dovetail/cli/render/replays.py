@@ -7,6 +7,7 @@ from dovetail.cli.render.parts.bars import bar
 from dovetail.cli.render.parts.table import Header, Listing, TableColumn, and_more, grid, table
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import moment
+from dovetail.model.text.listing import count
 from dovetail.reports.metrics import METRICS
 
 SHOWN = ("mean_wait_s", "p95_wait_s", "mean_slowdown", "utilisation", "fragmentation", "traffic_s", "preemptions")
@@ -20,7 +21,7 @@ def replay(answer: Mapping[str, Any], listed: int) -> Drawing:
     took = f"{moment(answer['begins'], now)} to {moment(now, now)}"
     parts: list[Drawing] = [Text(f"{took}: {answer['answer']}")]
     if answer["restarts"]:
-        parts.append(Text(f"The server was started again {answer['restarts']} times in between."))
+        parts.append(Text(f"{count(answer['restarts'], 'restart')} of the server in between"))
     if answer["unlike"]:
         parts += [
             Text(""),

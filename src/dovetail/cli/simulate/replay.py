@@ -66,12 +66,11 @@ def replay(
 
 
 def _with_profile(found: "ReplaySummary", profile: str, tell: "Callable[[float], None]") -> "ReplaySummary":
-    from dovetail.placement.pipeline.profiles import UnknownProfile
-    from dovetail.replaying.summary import with_profile
+    from dovetail.replaying.summary import NoSuchProfile, with_profile
 
     try:
         return with_profile(found.day, found.found, profile, tell)
-    except UnknownProfile as error:
+    except NoSuchProfile as error:
         raise Failure(f"--profile: {error}", ExitCode.USAGE) from None
 
 
