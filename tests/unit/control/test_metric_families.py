@@ -12,7 +12,7 @@ from dovetail.control.telemetry.http_metrics import HttpMetrics
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.model.event import NodeJoined, Submitted, TaskStarted, Tick
+from dovetail.model.event import NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
 from dovetail.model.record import Batch, Changes, PolicySwitch
 from dovetail.model.task import TaskId
@@ -132,3 +132,18 @@ def test_a_method_that_no_route_knows_makes_no_series_of_its_own(method: str) ->
         )
         == 3.0
     )
+
+
+def test_the_longest_wait_is_that_of_work_that_never_ran() -> None:
+    scene = Scene()
+    oldest = Questions(scene.engine).queues.oldest_submission
+    scene.node("n0", capacity={"cpu": 4})
+    assert oldest() is None
+    scene.submit(1, resources={"cpu": 1}, retries=5)
+    scene.step(0.0)
+    scene.engine.handle(TaskStarted(TaskId(1, 0), "1.0.1"), 1.0)
+    scene.engine.handle(TaskFinished(TaskId(1, 0), "1.0.1", 1, "exit status 1"), 500.0)
+    spec = Workload.model_validate({"name": "w2", "resources": {"cpu": 8}})
+    scene.engine.handle(Submitted(2, spec), 400.0)
+    scene.step(500.0)
+    assert oldest() == 400.0, "the first has run, and only waits for its retry"

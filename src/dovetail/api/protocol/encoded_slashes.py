@@ -6,7 +6,7 @@ route matches, and whoever reads the segment decodes it (`control.services.workl
 
 from urllib.parse import unquote
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 DECODED_PATH = "dovetail.decoded_path"  # in the scope of a request, where it differs from the path that is matched
 
@@ -19,5 +19,12 @@ class EncodedSlashes:
         raw = scope.get("raw_path") or b""
         if b"%2F" in raw or b"%2f" in raw:
             kept = raw.replace(b"%2F", b"%252F").replace(b"%2f", b"%252F")
-            scope = {**scope, "path": unquote(kept.decode("ascii", "replace")), DECODED_PATH: scope["path"]}
-        await self._app(scope, receive, send)
+            inner = {**scope, "path": unquote(kept.decode("ascii", "replace")), DECODED_PATH: scope["path"]}
+
+            async def send_with_route(message: Message) -> None:
+                scope["route"] = inner.get("route")  # for those who count requests by their route
+                await send(message)
+
+            await self._app(inner, receive, send_with_route)
+        else:
+            await self._app(scope, receive, send)

@@ -40,6 +40,7 @@ RETRY_AFTER_S = 1
 MAX_PATH = 300  # of an address that is echoed
 REQUEST_ID = "X-Request-Id"
 ROUTE = "route_template"  # in the state of a request that is answered without its route
+_PREFIX = "/api/v1/"
 _SENSIBLE = re.compile(r"[A-Za-z0-9._:-]{1,100}", re.ASCII)
 PROBES = OPEN_PATHS  # whoever probes may call the server what it likes
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -176,9 +177,10 @@ def _parameters(error: RequestValidationError) -> list[Complaint]:
 
 
 def _template(scope: Scope) -> str:
-    """The path of the route that answers; empty where none was reached."""
-    found = scope["state"].get(ROUTE) or getattr(scope.get("route"), "path", "")
-    return str(found)
+    """The path of the route that answers; empty where none was reached. Routes do not know the prefix of all routes."""
+    found = str(scope["state"].get(ROUTE) or getattr(scope.get("route"), "path", ""))
+    lacks_prefix = found and scope["path"].startswith(_PREFIX) and not found.startswith(_PREFIX)
+    return f"{_PREFIX}{found.removeprefix('/')}" if lacks_prefix else found
 
 
 class Envelope:

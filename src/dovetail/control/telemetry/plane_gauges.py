@@ -49,7 +49,11 @@ class PlaneGauges:
             [([path], figures.waiting(code)) for code, path in self._questions.queues.codes],
         )
         age_s = 0.0 if self._oldest is None else max(0.0, time.time() - self._oldest)
-        yield _one("dovetail_oldest_waiting_seconds", "How long the workload has waited that waits longest", age_s)
+        yield _one(
+            "dovetail_oldest_waiting_seconds",
+            "How long the workload waits that waits longest for its first start",
+            age_s,
+        )
         silent = figures.silent_agents
         yield family(
             "dovetail_agents",

@@ -116,9 +116,10 @@ class QueueQuestions:
         return len(self._state.pending)
 
     def oldest_submission(self) -> float | None:
-        """When the workload was submitted that waits longest of all that wait for a node; None: none waits."""
-        work = self._state.work
-        return min((work[id_].submitted_at for id_ in self._state.pending.ids()), default=None)
+        """When the workload was submitted that waits longest of those that wait for their first node; None: none waits.
+        One that has run, and whose task waits again, has not waited since it was submitted."""
+        first = (one.submitted_at for one in self._state.work.values() if one.started_at is None and one.waiting)
+        return min(first, default=None)
 
     def pending(self, limit: int, now: float = 0.0, offset: int = 0) -> list[PendingWorkload]:
         """Those in the queue, next first; after them those that wait outside of it."""
