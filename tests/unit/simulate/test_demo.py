@@ -6,7 +6,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -90,22 +93,35 @@ class Witness:
         self.events: list[HistoryRow] = []
         self.places: dict[str, list[set[str]]] = {}
         self._url = url
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._look, self._listen)]
+        looks = (self._look_at_queues, self._look_at_fragments, self._look_at_nodes, self._look_at_training)
+        works: list[Callable[[], None]] = [self._listen, *(partial(self._again, look) for look in looks)]
+        self._threads = [threading.Thread(target=work, daemon=True) for work in works]
         for thread in self._threads:
             thread.start()
 
-    def _look(self) -> None:
+    def _again(self, look: Callable[[Client], None]) -> None:
+        """Until the demo ends. Each in a thread of its own, so that none misses much."""
         with suppress(ConnectError, DovetailError), Client(self._url) as client:
             while True:
-                rows = client.queues()["queues"]
-                self.borrowed += [row["resources"]["gpu"]["borrowed"] for row in rows if row["path"] == "research"]
-                found = client.fragmentation()["cluster"]
-                self.fragmented.append(found["unusable_gpus"] / max(1.0, found["free_gpus"]))
-                self.out.append(sum(row["status"] != "online" for row in client.nodes()))
-                for row in client.workloads(name="pretrain", state="running")["items"]:
-                    nodes = {task["node"] for task in client.tasks(row["id"]) if task["state"] == "running"}
-                    if len(nodes) == row["replicas"]:
-                        self.places.setdefault(row["name"], []).append({str(node) for node in nodes})
+                look(client)
+                time.sleep(0.2)
+
+    def _look_at_queues(self, client: Client) -> None:
+        rows = client.queues()["queues"]
+        self.borrowed += [row["resources"]["gpu"]["borrowed"] for row in rows if row["path"] == "research"]
+
+    def _look_at_fragments(self, client: Client) -> None:
+        found = client.fragmentation()["cluster"]
+        self.fragmented.append(found["unusable_gpus"] / max(1.0, found["free_gpus"]))
+
+    def _look_at_nodes(self, client: Client) -> None:
+        self.out.append(sum(row["status"] != "online" for row in client.nodes()))
+
+    def _look_at_training(self, client: Client) -> None:
+        for row in client.workloads(name="pretrain", state="running")["items"]:
+            nodes = {str(task["node"]) for task in client.tasks(row["id"]) if task["state"] == "running"}
+            if len(nodes) == row["replicas"]:
+                self.places.setdefault(row["name"], []).append(nodes)
 
     def _listen(self) -> None:
         with suppress(ConnectError, DovetailError), Client(self._url) as client:
@@ -126,11 +142,12 @@ def test_what_the_story_tells_really_happens() -> None:
     command = [sys.executable, "-m", "dovetail.cli.main", "demo", "--port", "0", "--nodes", "200", "--rounds", "1"]
     with subprocess.Popen([*command, "--speed", "10", "--seed", "3"], stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
-        lines, witness = [], None
+        lines: list[str] = []
+        witness = None
         for line in demo.stdout:
             lines.append(line.rstrip())
-            if line.startswith("Dovetail demo listens on "):
-                witness = Witness(line.split()[-1])
+            if line.startswith("Ctrl-C"):  # everybody has moved in
+                witness = Witness(lines[0].split()[-1])
         assert demo.wait(60) == 0
     assert witness is not None
     witness.done()
@@ -146,8 +163,10 @@ def test_what_the_story_tells_really_happens() -> None:
     highest = witness.fragmented.index(max(witness.fragmented))
     assert 0 < highest < len(witness.fragmented) - 1
     assert min(witness.fragmented[highest:]) < max(witness.fragmented) - 0.04
-    # There were preemptions, for the launch and for the incident.
-    assert any("homework" in str(row["name"]) and "preempt" in row["message"] for row in witness.events)
+    # There were preemptions: of the sweep, for the launch, and of homework, for the incident.
+    for victim, preemptor in (("sweep-1", "launch-1"), ("homework-1", "incident-1")):
+        words = f"preempted by {preemptor} "
+        assert any(row["name"] == victim and words in row["message"] for row in witness.events), victim
     # The training was whole on its leaf, then with another node of the same leaf, then in another leaf.
     [places] = witness.places.values()
     steps = [place for number, place in enumerate(places) if not number or place != places[number - 1]]

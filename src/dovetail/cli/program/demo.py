@@ -27,7 +27,7 @@ TIME_BETWEEN_FAILURES_S = 12 * 3600.0
 REPAIR_TIME_S = 120.0
 #: What the crowd of the story submits: nothing that is large enough to change the plot.
 MIX = {"finetuning": 0.35, "inference": 0.1, "batch": 0.35, "notebook": 0.2}
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 60.0  # on a small machine the first work of all tenants takes a while
 
 ChapterName = Literal["quiet", "borrowing", "fragmentation", "preemption", "failure", "return"]
 
@@ -191,7 +191,7 @@ class _Demo:
         from dovetail.cli.program.demo_story import DemoStory
         from dovetail.client import Client
 
-        with Client(url) as client:
+        with Client(url, timeout_s=_TIMEOUT_S) as client:
             scene = DemoScene(client, plot.nodes_per_leaf, click.echo, self._crowd.stop, plot.speed, plot.seed)
             DemoStory(scene, plot.first, plot.rounds).tell()
 

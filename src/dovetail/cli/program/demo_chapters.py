@@ -14,11 +14,12 @@ GUARANTEES = {"research": 0.30, "vision": 0.14, "serving": 0.40, "analytics": 0.
 
 
 class Chapter(NamedTuple):
-    """`look`: commands that show it. `happens`: what it does."""
+    """`look`: commands that show it; `page`: of the dashboard. `happens`: what it does."""
 
     title: str
     words: str
     look: tuple[str, ...]
+    page: str
     happens: Callable[[DemoScene], None]
 
 
@@ -114,7 +115,7 @@ def _preemption(scene: DemoScene) -> None:
         topology={"required": "leaf"},
     )
     runs = scene.until(lambda: scene.running(incident))
-    victims = len(scene.stopped(homework))
+    victims = scene.preempted(homework, by=incident)
     scene.fact(
         runs and victims, f"{incident} runs on {urgent} nodes of one leaf; {victims} tasks of homework made room"
     )
@@ -183,31 +184,41 @@ def _return(scene: DemoScene) -> None:
 
 CHAPTERS: dict[str, Chapter] = {
     "quiet": Chapter(
-        "A quiet start", "Five tenants share the cluster, each within its guarantee.", ("top", "queues"), _quiet
+        "A quiet start",
+        "Five tenants share the cluster, each within its guarantee.",
+        ("top", "queues"),
+        "Overview",
+        _quiet,
     ),
     "borrowing": Chapter(
         "A queue borrows and gives back",
         "research has a large sweep and borrows what others leave idle, until serving wants its part.",
         ("queues", "events -f --kind stopping"),
+        "Queues",
         _borrowing,
     ),
     "fragmentation": Chapter(
         "A fragmentation pattern forms and dissolves",
         "vision renders with 5 GPUs a task. What is left on each node is of little use to others.",
         ("fragmentation", "topology --by fragmentation"),
+        "Topology",
         _fragmentation,
     ),
     "preemption": Chapter(
         "A preemption",
         "The cluster is full when serving has an incident and needs half a leaf at once.",
         ("queue", "events -f --kind stopping"),
+        "Workloads",
         _preemption,
     ),
     "failure": Chapter(
         "A leaf fails",
         "A training loses one node, then the switch above all of its nodes, and is made whole both times.",
         ("topology --by health", "events -f --kind recovery"),
+        "Topology",
         _failure,
     ),
-    "return": Chapter("The leaf returns", "What was broken is repaired.", ("topology --by health", "nodes"), _return),
+    "return": Chapter(
+        "The leaf returns", "What was broken is repaired.", ("topology --by health", "nodes"), "Nodes", _return
+    ),
 }

@@ -16,7 +16,6 @@ from dovetail.client import Client, ConnectError, DovetailError
 
 if TYPE_CHECKING:
     from dovetail.responses.queues import QueueResource
-    from dovetail.responses.system import HistoryRow
 
 T = TypeVar("T")
 
@@ -135,10 +134,10 @@ class DemoScene:
         free, unusable = found["free_gpus"], found["unusable_gpus"]
         return free, unusable, unusable / free if free else 0.0
 
-    def stopped(self, name: str) -> "list[HistoryRow]":
-        """The tasks of a workload that others made stop."""
+    def preempted(self, name: str, by: str) -> int:
+        """How many tasks of a workload had to make room for another one."""
         rows = self.client.event_page(workload=name, kinds=["stopping"], newest=True, limit=1000)["items"]
-        return [row for row in rows if "preempt" in row["message"]]
+        return sum(f"preempted by {by.rpartition('/')[2]} " in row["message"] for row in rows)
 
     def out_of_service(self) -> list[str]:
         """The nodes that the story broke."""

@@ -42,7 +42,7 @@ class DemoStory:
 
     def _announce(self, chapter: Chapter) -> None:
         look = ", ".join(f"dovetail {command}" for command in chapter.look)
-        self.scene.tell(f"\n— {chapter.title}\n  {chapter.words}\n  look: {look}")
+        self.scene.tell(f"\n— {chapter.title}\n  {chapter.words}\n  look: {look}; page {chapter.page}")
 
     def _clear(self) -> None:
         """What an earlier round, or an earlier demo in the same folder, left broken or running."""
