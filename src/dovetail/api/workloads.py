@@ -81,7 +81,9 @@ class ListQuery(Strict):
         known = [str(state) for state in WorkloadState]
         for word in words:
             if word not in known:
-                raise ValueError(f"unknown state {shown(word)}.{closest(word, known)} Known: {', '.join(known)}")
+                raise ValueError(
+                    f"{shown(word)} is not accepted.{closest(word, known)} Write one of: {', '.join(known)}"
+                )
         return words
 
     def filter(self) -> WorkloadFilter:

@@ -152,7 +152,6 @@ class ControlPlane:
             services=self.services.all,
             contradictions=lambda: self.probe_board.contradictions,
             trends=self.trends,
-            sampled_every_s=self.subsystems.settings("trends").every,
         )
 
     def _counts(self) -> LoopCounts:

@@ -54,7 +54,7 @@ def _key(name: str, now: float) -> ColumnElement[Any]:
     if name == "wait":
         return func.coalesce(workloads.c.started_at, workloads.c.finished_at, now) - workloads.c.submitted_at
     if name == "submitted":
-        return workloads.c.submitted_at.expression
+        return workloads.c.id.expression  # in the order of arrival, also of those that came at once
     return func.lower(workloads.c[name])
 
 

@@ -125,6 +125,9 @@ def test_workloads_that_may_be_a_role_are_unfinished_and_end_in_its_name(store: 
         (WorkloadFilter(name="_"), []),
         (WorkloadFilter(namespace="research", user="ann", unfinished=True), [2]),
         (WorkloadFilter(namespace="research", state="failed"), []),
+        (WorkloadFilter(states=("succeeded", "running")), [2, 1]),
+        (WorkloadFilter(states=("succeeded",), unfinished=True), []),
+        (WorkloadFilter(queue="deep"), []),
     ],
 )
 def test_filters_narrow_a_list(store: Store, where: WorkloadFilter, ids: list[int]) -> None:

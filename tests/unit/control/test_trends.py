@@ -62,7 +62,7 @@ def test_old_buckets_are_forgotten(book: TrendBook) -> None:
         book.record(NOW + 3600 * hour, {"cpu": 0.5})
     with book.database.reading() as connection:
         counted = select(buckets.c.step_s, func.count()).group_by(buckets.c.step_s)
-        rows = {step_s: number for step_s, number in connection.execute(counted)}
+        rows = {row[0]: row[1] for row in connection.execute(counted)}
     assert all(rows[tier.step_s] <= tier.keep_s / 3600 + 2 for tier in TIERS), rows
 
 

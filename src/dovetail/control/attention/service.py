@@ -23,6 +23,7 @@ from dovetail.control.service_controller.desk import ServiceStatus
 from dovetail.control.subsystems.runner import SubsystemHealth
 from dovetail.control.trends.book import TrendBook
 from dovetail.control.trends.down_sampling import Window, window
+from dovetail.control.trends.series import FAILED
 from dovetail.engine.pieces import IsSpent, Pieces
 from dovetail.engine.questions.attention_questions import EngineFindings, NeverFits
 from dovetail.engine.questions.questions import Questions
@@ -55,7 +56,6 @@ class AttentionSources:
     services: Callable[[], Awaitable[list[ServiceStatus]]]
     contradictions: Callable[[], list[Any]]
     trends: TrendBook
-    sampled_every_s: float
 
 
 class AttentionService:
@@ -149,7 +149,6 @@ class AttentionService:
         return [wording.failures(last_hour, usual)]
 
     def _counted(self, steps: Window) -> list[float]:
-        """How many failures were recorded in each step: rates a minute, times how long each was measured. Steps without
-        any record are left out."""
-        found = self._sources.trends.read(steps).series.get("failures", ())
-        return [entry[0] * self._sources.sampled_every_s / 60 for entry in found if entry is not None]
+        """How many failures were recorded in each step. Steps without any record are left out."""
+        found = self._sources.trends.read(steps).series.get(FAILED, ())
+        return [entry[0] for entry in found if entry is not None]

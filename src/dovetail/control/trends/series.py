@@ -15,6 +15,7 @@ from dovetail.responses.trends import TrendAnswer, TrendSeries
 
 WAITING, USE = "waiting_by_queue", "use_by_domain"
 GROUPS = (WAITING, USE)
+FAILED = "failed"  # attempts since the sample before: the sum of a bucket is their exact number; not for answers
 _ALLOCATED, _CAPACITY = "_allocated", "_capacity"
 _MOST_IN_GROUP = {WAITING: MOST_QUEUES, USE: MOST_DOMAINS}
 
@@ -61,6 +62,7 @@ def values_of(sample: TrendSample, before: LoopCounts, after: LoopCounts, elapse
     if elapsed_s > 0:
         found["decisions"] = (after.decisions - before.decisions) / elapsed_s
         found["failures"] = (after.failures - before.failures) / elapsed_s * 60
+    found[FAILED] = float(after.failures - before.failures)
     if after.p99_s is not None:
         found["decision_p99"] = after.p99_s * 1000
     found |= {f"{WAITING}/{name}": float(number) for name, number in sample.waiting_by_queue.items()}
@@ -71,7 +73,7 @@ def answer_of(steps: Steps, asked: Iterable[str]) -> TrendAnswer:
     """`asked`: names of series and groups; none: all."""
     wanted = set(asked)
     alone = [name for name in steps.series if not name.startswith(tuple(f"{group}/" for group in GROUPS))]
-    names = sorted(wanted - set(GROUPS) if wanted else {*alone, *_DESCRIBED}, key=_place)
+    names = sorted(wanted - set(GROUPS) if wanted else {*alone, *_DESCRIBED} - {FAILED}, key=_place)
     series: dict[str, TrendSeries] = {
         name: {**described(name)._asdict(), "values": _rounded(steps.values(name))}  # type: ignore[typeddict-item]
         for name in names
