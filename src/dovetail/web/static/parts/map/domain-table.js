@@ -41,7 +41,7 @@ const nodeColumns = (model) => [
 export function domainTable(model, at, found, route) {
   const inside = [...model.nodes.values()].filter((node) => (!at || node.name === at || model.placeOf(node).includes(at)) && (!found.size || found.has(node.row)));
   const index = model.domains.findIndex((domain) => domain.name === at);
-  const domains = found.size ? [] : childrenOf(model, index, inside);
+  const domains = found.size || (at && index < 0) ? [] : childrenOf(model, index, inside);
   const sort = route.query.get("sort") ?? "";
   const onSort = (/** @type {string} */ next) => setQuery({ sort: next, offset: null });
   if (domains.length)
@@ -53,12 +53,18 @@ export function domainTable(model, at, found, route) {
     <div class="tools">${pager({ offset, limit: AT_ONCE, total: rows.length, onGo: (next) => setQuery({ offset: next || null }) })}<span class="grow"></span>${exportButtons(columns, () => rows, "nodes")}</div>`;
 }
 
-/** The next domains that divide these nodes: a level in which all are together is passed over.
+/** The next domains that divide these nodes: a level in which all are together is passed over. Nodes that are in none of them are rows by backend.
  * @param {MapModel} model @param {number} index -1: the whole cluster @param {MapNode[]} nodes @returns {DomainRow[]} */
 function childrenOf(model, index, nodes) {
   const children = model.domains.map((domain, place) => ({ domain, place })).filter(({ domain }) => domain.parent === index);
-  if (children.length === 1 && !nodes.some((node) => node.domain === index)) return childrenOf(model, children[0].place, nodes);
-  return children.map(({ domain, place }) => summary(domain.name, model.levels[domain.level], nodes.filter((node) => isIn(model, node.domain, place))));
+  const others = nodes.filter((node) => node.domain === index);
+  if (!children.length && index >= 0) return [];
+  if (children.length === 1 && !others.length) return childrenOf(model, children[0].place, nodes);
+  const backends = [...new Set(others.map((node) => node.backend))];
+  return [
+    ...children.map(({ domain, place }) => summary(domain.name, model.levels[domain.level], nodes.filter((node) => isIn(model, node.domain, place)))),
+    ...(children.length ? backends.map((backend) => summary(model.backends[backend], "backend", others.filter((node) => node.backend === backend))) : []),
+  ];
 }
 
 /** @param {MapModel} model @param {number} domain @param {number} outer @returns {boolean} */
