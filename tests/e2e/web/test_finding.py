@@ -36,7 +36,7 @@ def found(page: Any, text: str) -> Any:
     """The hits for a text, once they are there."""
     page.keyboard.press("Control+k")
     page.get_by_role("combobox").fill(text)
-    page.locator("#hits[aria-busy=false]").wait_for()
+    page.locator(".found[aria-busy=false]").wait_for()
     return page.get_by_role("option")
 
 

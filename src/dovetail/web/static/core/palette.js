@@ -170,11 +170,10 @@ function draw() {
   if (dialog === null) return;
   const typed = (/** @type {InputEvent} */ event) => search(/** @type {HTMLInputElement} */ (event.target).value.trim());
   render(
-    html`<input type="text" role="combobox" aria-expanded="true" aria-controls="hits" aria-activedescendant=${hits.length ? `hit-${chosen}` : nothing} aria-label="Find workload, node, queue" placeholder="Find workload, node, queue…" autofocus autocomplete="off" spellcheck="false" @input=${typed} @keydown=${pressed} />
-      <div role="listbox" id="hits" aria-label="Found" aria-busy=${String(isSearching)}>
-        ${hits.map((hit, place) => html`<div role="option" id=${`hit-${place}`} aria-selected=${String(place === chosen)} @click=${() => take(place)}><span class="wrap">${hit.title}</span><span class="soft nowrap">${hit.kind}</span></div>`)}
-      </div>
-      ${hits.length ? nothing : html`<div class="empty" role="status">${isSearching ? "Looking …" : "Nothing has that in its name."}</div>`}`,
+    html`<input type="text" role="combobox" aria-expanded=${String(hits.length > 0)} aria-controls="hits" aria-activedescendant=${hits.length ? `hit-${chosen}` : nothing} aria-label="Find workload, node, queue" placeholder="Find workload, node, queue…" autofocus autocomplete="off" spellcheck="false" @input=${typed} @keydown=${pressed} />
+      <div class="found" aria-busy=${String(isSearching)}>
+        ${hits.length ? html`<div role="listbox" id="hits" aria-label="Found">${hits.map((hit, place) => html`<div role="option" id=${`hit-${place}`} aria-selected=${String(place === chosen)} @click=${() => take(place)}><span class="wrap">${hit.title}</span><span class="soft nowrap">${hit.kind}</span></div>`)}</div>` : html`<div class="empty" role="status">${isSearching ? "Looking …" : "Nothing has that in its name."}</div>`}
+      </div>`,
     dialog,
   );
 }

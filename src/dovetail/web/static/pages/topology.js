@@ -104,7 +104,7 @@ export default definePage({
       <div class=${data.workload || data.missing ? "map-page picked" : "map-page"}>
         <section class="panel map" aria-label="Map">
           <div class="tools">
-            ${segments(COLOURINGS, by, (colour) => setQuery({ colour: colour === "use" ? null : colour }), "Colour by")}
+            ${as === "table" ? nothing : segments(COLOURINGS, by, (colour) => setQuery({ colour: colour === "use" ? null : colour }), "Colour by")}
             <span class="grow"></span>
             ${searchField(search, (text) => setQuery({ search: text }), "Find nodes")}${search ? html`<span class="soft" role="status">${plural(found.size, "node")}</span>` : nothing}
             <input type="text" aria-label="Show a workload" placeholder="Workload: namespace/name" .value=${query.get("workload") ?? ""} @change=${pick} />

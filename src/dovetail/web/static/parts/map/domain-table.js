@@ -15,7 +15,7 @@ const AT_ONCE = 100;
 
 /** @type {Column<DomainRow>[]} */
 const DOMAINS = [
-  { name: "domain", title: "Domain", cell: (row) => html`<button class="btn quiet" @click=${() => setQuery({ at: row.name, eye: null }, { push: true })}>${row.name}</button>`, value: (row) => row.name, sorts: true },
+  { name: "domain", title: "Domain", cell: (row) => html`<button class="as-link" @click=${() => setQuery({ at: row.name, eye: null }, { push: true })}>${row.name}</button>`, value: (row) => row.name, sorts: true },
   { name: "level", title: "Level", cell: (row) => row.level, value: (row) => row.level },
   { name: "nodes", title: "Nodes", cell: (row) => count(row.nodes.length), value: (row) => row.nodes.length, isNumber: true, sorts: true },
   { name: "gpus", title: "GPUs", cell: (row) => count(row.gpus), value: (row) => row.gpus, isNumber: true, sorts: true },
