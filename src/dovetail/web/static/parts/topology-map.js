@@ -124,6 +124,7 @@ class TopologyMap extends HTMLElement {
   /** Go to what the address names. @param {boolean} atOnce */
   look(atOnce) {
     if (!this.layout || !this.what) return;
+    clearTimeout(this.telling);
     const { eye, at, model } = this.what;
     const [x, y, k] = eye.split("_").map(Number);
     const whole = fitted(this.layout.root, this.width, this.height);

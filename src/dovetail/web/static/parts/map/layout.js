@@ -12,7 +12,7 @@ export const CELL = { w: 30, h: 22, gap: 4 };
 const HEADS = [8, 18, 22, 26, 30];
 const TITLE = 17; // pixels that a title needs
 const INSET = 6;
-const SHAPES = [0.3, 0.45, 0.7, 1, 1.5, 2.4]; // width to height of domains: the one that lets the map be largest
+const SHAPES = [0.3, 0.45, 0.7, 1, 1.5, 2.4, 4.5, 8]; // width to height of domains: the one that lets the map be largest
 const order = new Intl.Collator("en", { numeric: true });
 
 /** @param {MapModel} model @param {number} width of what the map is shown in @param {number} height @returns {Layout} */
@@ -76,7 +76,7 @@ function measure(box, aspect, shape, heads, isRoot = false) {
   box.head = isRoot ? 0 : heads[height === 0 && box.rows.length > 10 ? 1 : Math.min(height, heads.length - 1)];
   for (const one of box.boxes) measure(one, height > 2 && box.boxes.length === 1 ? aspect : shape, shape, heads);
   const cells = cellGrid(box.rows.length);
-  const packed = pack(box.boxes, aspect);
+  const packed = pack(box.boxes, aspect, isRoot);
   box.columns = packed.columns;
   box.gap = packed.gap;
   const inset = insetOf(box);
@@ -94,8 +94,8 @@ function cellGrid(count) {
   return { columns, width: Math.max(0, columns * (CELL.w + CELL.gap) - CELL.gap), height: Math.max(0, rows * (CELL.h + CELL.gap) - CELL.gap) };
 }
 
-/** As many columns as come nearest to the wanted shape. @param {Box[]} boxes @param {number} aspect */
-function pack(boxes, aspect) {
+/** As many columns as come nearest to the wanted shape; for the whole map, as let it be largest. @param {Box[]} boxes @param {number} aspect @param {boolean} isRoot */
+function pack(boxes, aspect, isRoot) {
   const gap = boxes.some((box) => box.boxes.length) ? INSET * 1.5 : INSET / 2;
   let best = { columns: 1, width: 0, height: 0, gap, cost: Infinity };
   for (let columns = 1; columns <= boxes.length; columns += 1) {
@@ -105,7 +105,7 @@ function pack(boxes, aspect) {
     const width = columnWidths(boxes, columns).reduce((sum, one) => sum + one + gap, -gap);
     const height = heights.reduce((sum, one) => sum + one + gap, -gap);
     const ragged = (columns * heights.length - boxes.length) / boxes.length;
-    const cost = Math.abs(Math.log(width / height / aspect)) + ragged;
+    const cost = isRoot ? Math.max(width / aspect, height) : Math.abs(Math.log(width / height / aspect)) + ragged;
     if (cost < best.cost) best = { columns, width, height, gap, cost };
   }
   return best;
