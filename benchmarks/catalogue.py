@@ -27,6 +27,7 @@ MODULES = (
     "benchmarks.network",
     "benchmarks.gangs",
     "benchmarks.explain",
+    "benchmarks.overview",
     "benchmarks.default_profile",
     "benchmarks.batch",
     "benchmarks.batch_family",

@@ -26,6 +26,7 @@ from dovetail.control.rebalancing.rebalancer import RebalancingSettings
 from dovetail.control.settings import Settings
 from dovetail.control.subsystems.built_in import BackendHealthSettings
 from dovetail.control.subsystems.network.settings import MeasuringSettings
+from dovetail.control.trends.recorder import TrendSettings
 from dovetail.kubernetes.extender.settings import KubernetesExtenderSettings
 from dovetail.kubernetes.scheduler.settings import KubernetesSchedulerSettings
 from dovetail.model.services.service import Service
@@ -56,6 +57,7 @@ SETTINGS_PAGES: dict[str, type[BaseModel]] = {
     "subsystems.backend_health": BackendHealthSettings,
     "subsystems.network": MeasuringSettings,
     "subsystems.cost": CostSettings,
+    "subsystems.trends": TrendSettings,
     "subsystems.rebalancing": RebalancingSettings,
     "dovetail kubernetes scheduler --config": KubernetesSchedulerSettings,
     "dovetail kubernetes extender --config": KubernetesExtenderSettings,

@@ -193,6 +193,10 @@ class Twins:
             lambda: whole(questions.plans.starts(now)),
             lambda: (questions.queues.pending(1000), questions.queues.report({})),
             lambda: (questions.nodes.uses(), questions.gauges.totals(), questions.gauges.status_counts()),
+            lambda: (whole(questions.trends.sample(now)), whole(questions.attention.findings())),
+            lambda: (whole(questions.map.map(now, r.choice([None, 1, 5]))), questions.map.workloads_on([id_])),
+            lambda: whole(questions.plans.core(self.specs[id_], id_, now)) if live else None,
+            lambda: whole(questions.nodes.ordered("", (), "-use")),
             lambda: (fragment_report(engine._state), recoverable_capacity(engine._state, 10)),
         ]
         r.choice(asking)()

@@ -44,7 +44,7 @@ async def topology_map(
         "legend": LEGEND,
         "tenants": found.tenants,
         "backends": found.backends,
-        "nodes": _columns(found),
+        "nodes": columns_of(found),
         "gone": found.gone,
     }
     if found.places is not None:
@@ -68,7 +68,7 @@ def _version_in(plane: ControlPlane, after: str | None) -> int | None:
     return int(version) if is_ours else None
 
 
-def _columns(found: MapAnswer) -> MapNodes:
+def columns_of(found: MapAnswer) -> MapNodes:
     nodes = found.nodes
     return {
         "row": found.rows,

@@ -1,16 +1,25 @@
 """What needs attention, in sentences, and on a live server."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.patience import wait_for
 from tests.unit.api.server import serving, settings_in
 
+from dovetail.accounting.days import month_of
 from dovetail.client import Client
 from dovetail.control.attention import wording
 from dovetail.control.attention.service import KEPT_S, MOST_ITEMS
+from dovetail.control.cost.budgets import Spending, status_of
+from dovetail.control.cost.settings import Budget, OnLimit
+from dovetail.control.service_controller.desk import ServiceStatus
 from dovetail.engine.questions.attention_questions import NodeFinding, SplitGang, WorkExample
+from dovetail.model.cost_facts import NANO
+from dovetail.model.services.service import Service
 from dovetail.responses.attention import AttentionItem
+from dovetail.services.records import Revision, RolloutState, ServiceRecord
 
+NOW = 1_800_000_000.0
 EXAMPLE = WorkExample(7, "team", "train")
 
 
@@ -44,6 +53,40 @@ def test_the_worst_come_first() -> None:
 
     found = wording.worst_first([item("info", 9), item("warn", 1), item("bad", 1), item("warn", 5)])
     assert [(one["severity"], one["count"]) for one in found] == [("bad", 1), ("warn", 5), ("warn", 1), ("info", 9)]
+
+
+def test_budgets_say_how_much_is_spent_and_whether_new_work_is_refused() -> None:
+    spending = Spending(NOW, month_of(NOW), {("a", "USD"): 90 * NANO, ("b", "USD"): 120 * NANO, ("c", "USD"): NANO})
+    refuses = Budget(amount=100, on_limit=OnLimit.REFUSE)
+    found = list(wording.budgets([status_of(n, refuses, spending, NOW, 80, in_settings=False) for n in "abc"]))
+    assert [(one["subject"]["name"], one["severity"]) for one in found] == [("a", "info"), ("b", "bad")]
+    assert "is 90 % spent" in found[0]["what"]
+    assert "120.00 of 100.00 USD" in found[1]["detail"]
+    assert "new work is refused" in found[1]["detail"]
+
+
+def test_updates_of_services_that_failed_or_got_no_further_are_told() -> None:
+    spec = Service.model_validate({"kind": "service", "name": "web", "replicas": 2, "run": {"command": ["x"]}})
+    record = ServiceRecord("default", "web", (Revision(1, spec, NOW),), 1, 2, progress_at=NOW)
+
+    def told(at: float, rollout: RolloutState) -> list[tuple[str, str]]:
+        status = ServiceStatus(replace(record, rollout=rollout), (), "no node fits")
+        return [(one["severity"], one["what"]) for one in wording.rollouts([status], at)]
+
+    assert told(NOW + 10, RolloutState.PROGRESSING) == []
+    assert told(NOW + 600, RolloutState.PROGRESSING)[0] == (
+        "warn",
+        "the update of service web got no further for 10 minutes",
+    )
+    assert told(NOW, RolloutState.FAILED) == [("bad", "the update of service web has failed")]
+    assert told(NOW, RolloutState.COMPLETE) == []
+
+
+def test_overdue_starts_and_quarantines_have_times_that_people_read() -> None:
+    late = wording.overdue("research", EXAMPLE, NOW, NOW + 600)
+    assert late["what"] == "team/train, first in queue research, should have started 10 minutes ago"
+    (item,) = wording.quarantined([NodeFinding("bad-1", "3 placements failed there", 1, NOW + 300)], NOW)
+    assert item["what"] == "node bad-1 is in quarantine for 5 more minutes"
 
 
 # --- on a live server ------------------------------------------------------------------------------------------

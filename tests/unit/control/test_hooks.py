@@ -49,7 +49,7 @@ def test_a_failing_hook_does_not_keep_the_next_from_hearing(monkeypatch: pytest.
 
 
 def test_without_hooks_nothing_is_started(tmp_path: Path) -> None:
-    always = ["backend_health", "cost", "network", "rebalancing", "services"]
+    always = ["backend_health", "cost", "network", "rebalancing", "services", "trends"]
     assert sorted(SubsystemHost(Settings().subsystem_settings(), tmp_path)._hosted) == always
     named = Settings(hooks={"some": {}}).subsystem_settings()
     assert sorted(SubsystemHost(named, tmp_path)._hosted) == sorted(["hooks", *always])

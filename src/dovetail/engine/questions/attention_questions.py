@@ -92,9 +92,9 @@ class EngineFindings:
 
 
 class _WaitingClass(NamedTuple):
-    """`why`: what said no, where a change of work would not help."""
+    """`shape`: its digest, since comparing shapes takes long. `why`: what said no, where other work does not matter."""
 
-    shape: Shape
+    shape: int
     together: int
     why: str
 
@@ -107,29 +107,31 @@ class AttentionQuestions:
         silent, quarantined = list(self._silent()), list(self._quarantined())
         yield
         classes: Counter[_WaitingClass] = Counter()
-        examples: dict[_WaitingClass, Work] = {}
+        examples: dict[_WaitingClass, Work] = {}  # the first, since work is in the order of its arrival
         heads: dict[int, Work] = {}
         work = list(self._state.work.values())
         for first in range(0, len(work), WORKS):
             for one in work[first : first + WORKS]:
                 if one.queue_place is QueuePlace.NOWHERE:
                     continue
-                if one.queue not in heads or _before(one, heads[one.queue]):
+                head = heads.get(one.queue)
+                if head is None or one.rank < head.rank:
                     heads[one.queue] = one
                 if one.queue_place is QueuePlace.PARKED:
                     why = one.message if one.reason in _NO_NODE_QUALIFIES else ""
-                    found = _WaitingClass(one.shape, one.gang_short, why)
+                    found = _WaitingClass(one.shape.digest, one.gang_short, why)
                     classes[found] += 1
-                    examples.setdefault(found, one)
+                    if found not in examples:
+                        examples[found] = one
             yield
         split: list[SplitGang] = []
         never: list[NeverFits] = []
         for waiting, count in classes.most_common(MOST_CLASSES):
-            example = _example(examples[waiting])
-            why = waiting.why or self._beyond_any(waiting.shape, waiting.together)
+            work_of, example = examples[waiting], _example(examples[waiting])
+            why = waiting.why or self._beyond_any(work_of.shape, waiting.together)
             if why:
                 never.append(NeverFits(count, example, why, qualified=not waiting.why))
-            elif (gang := self._split(waiting, count, example)) is not None:
+            elif (gang := self._split(work_of.shape, waiting.together, count, example)) is not None:
                 split.append(gang)
             yield
         queues = self._state.router.queues
@@ -176,19 +178,19 @@ class AttentionQuestions:
             else ""
         )
 
-    def _split(self, waiting: _WaitingClass, count: int, example: WorkExample) -> SplitGang | None:
+    def _split(self, shape: Shape, together: int, count: int, example: WorkExample) -> SplitGang | None:
         """A gang that waits although as many GPUs as it needs are free."""
-        each = next((amount for name, amount in waiting.shape.amounts if name == GPU), 0)
-        if waiting.together < 2 or each < WHOLE:
+        each = next((amount for name, amount in shape.amounts if name == GPU), 0)
+        if together < 2 or each < WHOLE:
             return None
         cluster = self._state.cluster
-        needed = waiting.together * each // WHOLE
+        needed = together * each // WHOLE
         ready = cluster.ready[: cluster.width]
         whole = cluster.devices.whole[: cluster.width] * ready
         free = int(whole.sum())
         if free < needed:
             return None
-        wanted = waiting.shape.layout.required if waiting.shape.layout is not None else None
+        wanted = shape.layout.required if shape.layout is not None else None
         level = next((one for one in present_levels(cluster) if wanted in (one.name, one.level.key)), None)
         if level is None:
             row = int(whole.argmax())
@@ -200,11 +202,6 @@ class AttentionQuestions:
         there = cluster.devices.there[: cluster.width].sum(axis=1)
         gpus = int(there[level.column.codes[: cluster.width] == code].sum())
         return SplitGang(count, example, level.name, needed, free, level.domain(code), int(by_domain[code]), gpus)
-
-
-def _before(one: Work, other: Work) -> bool:
-    """More urgent, or equally urgent and submitted before."""
-    return (one.rank, one.submitted_at, one.id) < (other.rank, other.submitted_at, other.id)
 
 
 def _example(work: Work) -> WorkExample:

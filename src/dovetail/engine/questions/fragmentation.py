@@ -7,6 +7,7 @@
 Guarantees: nothing is changed. Nodes that take no work are left out.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from dovetail.cluster.views.view import View
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.device import WHOLE
 from dovetail.model.task import TaskId
-from dovetail.placement.fragmentation.node_arrays import of_view
+from dovetail.placement.fragmentation.node_arrays import NodeArrays, of_view
 from dovetail.placement.fragmentation.typical import Typical, TypicalAsk
 from dovetail.placement.fragmentation.unusable import unusable
 
@@ -82,24 +83,34 @@ def free_and_unusable(state: EngineState, rows: Rows) -> tuple[F8, F8]:
     typical = state.learned.mix.outlook.typical
     if typical is None or not len(rows):
         return np.zeros(len(rows)), np.zeros(len(rows))
-    columns, _ = _looked_at(state.cluster, typical, rows)
-    return columns[1], np.maximum(columns[2], 0.0)
+    view = View(state.cluster).subset(rows)
+    nodes = of_view(view)
+    free, total, reached = nodes.free, nodes.free.sum(axis=1), np.zeros(len(rows))
+    for weight, (fits, _) in zip(typical.weights, _places(typical, view, nodes), strict=True):
+        reached += weight * (free * fits).sum(axis=1)
+    return total, np.maximum(total - reached, 0.0)
+
+
+def _places(typical: Typical, view: View, nodes: NodeArrays) -> Iterator[tuple[B1, B1]]:
+    """Of each typical ask: bool[node, slot], the GPUs that a task of it could use, and bool[node], where one fits."""
+    allowed, kinds = typical.allowed(view.device_kind_list), view.device_kinds
+    for i, ask in enumerate(typical.asks):
+        fits = (nodes.free >= ask.gpus.each) & allowed[:, i][kinds] & (kinds > 0)
+        enough = fits.sum(axis=1) >= max(ask.gpus.count, 1)
+        hosts = enough & (nodes.cpu >= ask.cpu) & (nodes.memory >= ask.memory)
+        fits &= hosts[:, None]
+        yield fits, hosts
 
 
 def _looked_at(cluster: Cluster, typical: Typical, rows: Rows) -> tuple[F8, list[AskPlaces]]:
     """float64[GPUs, free, unusable, useless; node], and each ask."""
     view = View(cluster).subset(rows)
     nodes, kinds = of_view(view), view.device_kinds
-    allowed = typical.allowed(view.device_kind_list)
     free = nodes.free
     reached = np.zeros(len(rows))
     used: B1 = np.zeros(free.shape, dtype=np.bool_)
     asks = []
-    for i, ask in enumerate(typical.asks):
-        fits = (free >= ask.gpus.each) & allowed[:, i][kinds] & (kinds > 0)
-        enough = fits.sum(axis=1) >= max(ask.gpus.count, 1)
-        hosts = enough & (nodes.cpu >= ask.cpu) & (nodes.memory >= ask.memory)
-        fits &= hosts[:, None]
+    for i, (ask, (fits, hosts)) in enumerate(zip(typical.asks, _places(typical, view, nodes), strict=True)):
         reached += typical.weights[i] * (free * fits).sum(axis=1)
         used |= fits
         tasks = np.floor(view.device_copies(ask.gpus))

@@ -28,7 +28,7 @@ from dovetail.model.task import TaskId
 from dovetail.model.workloads.affinity import HOST
 from dovetail.placement.network_cost.communication import Estimate
 
-AT_ONCE = 64  # nodes that are looked at in one piece
+AT_ONCE = 96  # nodes that are looked at in one piece
 LOOK_AGAIN_S = 60.0
 MOST_LINKS = 200  # of one workload, the widest levels first
 MOST_RANKS = 4096  # of which the time of their traffic is estimated; more would keep others waiting

@@ -16,7 +16,7 @@ from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, GPU, MEMORY
 
 AHEAD_S = 3600.0
-_TENTHS = "0123456789A"
+_TENTHS = np.frombuffer(b"0123456789A", dtype=np.uint8)
 
 
 class MapHealth(IntEnum):
@@ -54,14 +54,14 @@ def map_rows(state: EngineState, rows: Rows, now: float) -> list[MapRow]:
     )
     free, lost = free_and_unusable(state, rows)
     fragments = np.divide(lost, free, out=np.full(len(rows), np.nan), where=free > 0).round(3).tolist()
-    counts = cluster.devices.there[rows].sum(axis=1).tolist()
+    counts, used = cluster.devices.there[rows].sum(axis=1).tolist(), _gpu_used(state, rows)
     found = []
     for place, row in enumerate(rows.tolist()):
         found.append(
             MapRow(
                 name=cluster.names[row],
                 gpus=counts[place],
-                gpu_used=_gpu_used(state, row, counts[place]),
+                gpu_used=used[place][: counts[place]],
                 cpu_share=cpu[place],
                 memory_share=memory[place],
                 health=_health(state, row),
@@ -73,18 +73,15 @@ def map_rows(state: EngineState, rows: Rows, now: float) -> list[MapRow]:
     return found
 
 
-def _gpu_used(state: EngineState, row: int, count: int) -> str:
-    """A GPU of which anything is used is not drawn as free, and one of which anything is left not as full."""
-    if not count:
-        return ""
-    taken = state.cluster.devices.taken(row)[:count].tolist()
-    return "".join([_TENTHS[_tenths(used)] for used in taken])
-
-
-def _tenths(used: int) -> int:
-    if used <= 0 or used >= WHOLE:
-        return 10 * (used > 0)
-    return min(9, max(1, round(10 * used / WHOLE)))
+def _gpu_used(state: EngineState, rows: Rows) -> list[str]:
+    """A character for each slot that some node has. A GPU of which anything is used is not drawn as free, and one of
+    which anything is left not as full."""
+    devices = state.cluster.devices
+    taken = WHOLE * devices.there[rows] - devices.free[rows]
+    tenths = np.clip(np.rint(taken * (10 / WHOLE)), 1, 9)
+    tenths[taken <= 0] = 0
+    tenths[taken >= WHOLE] = 10
+    return [line.tobytes().decode("ascii") for line in _TENTHS[tenths.astype(np.intp)]]
 
 
 def _health(state: EngineState, row: int) -> int:
@@ -104,6 +101,9 @@ def _tenant(state: EngineState, row: int) -> str:
     tasks = placements.by_row[row]
     if not tasks:
         return ""
+    holders = {live.namespace for task in tasks if (live := work.get(task.workload)) is not None}
+    if len(holders) == 1:
+        return holders.pop()
     index = state.cluster.resources.index
     gpu, cpu = index[GPU], index[CPU]
     held: defaultdict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
@@ -120,16 +120,22 @@ def _forecast(state: EngineState, row: int, now: float) -> float | None:
     end, what its measured use is heading for; None where that is not known either."""
     cluster = state.cluster
     tables = cluster.resources
-    resource = tables.index[GPU] if tables.capacity[tables.index[GPU], row] else tables.index[CPU]
-    capacity, left = tables.capacity.item(resource, row), tables.allocated.item(resource, row)
-    tasks = cluster.placements.by_row[row]
+    resource = tables.index[GPU]
+    capacity = tables.capacity.item(resource, row)
+    if not capacity:
+        resource = tables.index[CPU]
+        capacity = tables.capacity.item(resource, row)
     if not capacity:
         return None
-    ends = [(task, at) for task in tasks if (at := state.ends.at(task)) is not None]
-    if tasks and not ends:
-        return _heading_for(cluster, resource, row)
-    left -= sum(cluster.placements.by_task[task].column.item(resource) for task, at in ends if at <= now + AHEAD_S)
-    return round(max(0.0, left / capacity), 3)
+    tasks, ends, by_task = cluster.placements.by_row[row], state.ends, cluster.placements.by_task
+    left, until, are_known = tables.allocated.item(resource, row), now + AHEAD_S, not tasks
+    for task in tasks:
+        at = ends.at(task)
+        if at is not None:
+            are_known = True
+            if at <= until:
+                left -= by_task[task].column.item(resource)
+    return round(max(0.0, left / capacity), 3) if are_known else _heading_for(cluster, resource, row)
 
 
 def _heading_for(cluster: Cluster, resource: int, row: int) -> float | None:

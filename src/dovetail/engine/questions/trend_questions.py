@@ -17,7 +17,7 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import QueuePlace
 from dovetail.model.resources import CPU, GPU, SLOTS
 
-ROWS = 512  # nodes that are looked at in one piece
+ROWS = 256  # nodes that are looked at in one piece
 WORKS = 2000  # workloads, in the same way
 MOST_DOMAINS = 64
 MOST_QUEUES = 9
