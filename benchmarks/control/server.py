@@ -71,9 +71,7 @@ class Server:
 
 
 @contextmanager
-def running(
-    folder: Path, order: str = "priority", fleet: int | SimulatedSettings | None = None
-) -> Iterator[Server]:
+def running(folder: Path, order: str = "priority", fleet: int | SimulatedSettings | None = None) -> Iterator[Server]:
     """Start a server on the folder's database, without waiting for it, and stop it at the end. `fleet`: how many
     simulated nodes it has, instead of the usual number, or which."""
     port = _free_port()

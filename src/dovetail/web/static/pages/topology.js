@@ -18,9 +18,11 @@ import "../parts/topology-map.js";
 
 const EXPLAIN_EVERY_MS = 3000; // it is dearer than the map
 const SOONEST_MS = 100;
+const LATEST_MS = 3000;
+const A_NODE_MS = 2; // where many nodes change all the time, nobody follows each: the server has more important things to do
 
 let model = new MapModel();
-let tookMs = 0;
+let restMs = SOONEST_MS;
 /** @type {{ref: string, at: number, answer: any}} */
 let explained = { ref: "", at: 0, answer: null };
 
@@ -47,7 +49,8 @@ async function follow(ref, signal) {
   try {
     const answer = await get("/topology/map", { after: model.version, workload: name, namespace }, signal);
     model.apply(answer);
-    tookMs = performance.now() - began;
+    const rows = answer.full ? 0 : answer.nodes.row.length;
+    restMs = Math.min(LATEST_MS, Math.max(SOONEST_MS, 6 * (performance.now() - began), A_NODE_MS * rows));
     return { model, workload: answer.workload ?? null, explanation: ref ? await explain(ref, signal) : null, missing: "" };
   } catch (error) {
     if (!ref || !(error instanceof Problem) || ![404, 409, 422].includes(error.status)) throw error;
@@ -83,9 +86,9 @@ export default definePage({
     return () => {};
   },
   everyS: 60,
-  /** Soon after every change; less often where the server takes long to answer. */
+  /** Soon after a change; less often where the server takes long to answer or much changes at once. */
   get atMostEveryMs() {
-    return Math.min(2000, Math.max(SOONEST_MS, 6 * tookMs));
+    return restMs;
   },
   follows: (event) => event.node !== null || event.workload === null,
   load: ({ route, signal }) => follow(route.query.get("workload") ?? "", signal),
