@@ -45,6 +45,10 @@ MODULES = (
     "benchmarks.kubernetes_extender",
     "benchmarks.kubernetes_takeover",
     "benchmarks.vms",
+    "benchmarks.web.pages",
+    "benchmarks.web.live_map",
+    "benchmarks.web.many_browsers",
+    "benchmarks.web.long_open",
     "benchmarks.startup",
     "benchmarks.cli",
 )

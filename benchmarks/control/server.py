@@ -71,13 +71,14 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, order: str = "priority", fleet: int | None = None) -> Iterator[Server]:
+def running(folder: Path, order: str = "priority", fleet: int | SimulatedSettings | None = None) -> Iterator[Server]:
     """Start a server on the folder's database, without waiting for it, and stop it at the end. `fleet`: how many
-    simulated nodes it has, instead of the usual number."""
+    simulated nodes it has, instead of the usual number, or which."""
     port = _free_port()
-    simulated = (
-        FLEET if fleet is None else SimulatedSettings(groups=[NodeGroup(prefix="sim", count=fleet)], forever=True)
-    )
+    if isinstance(fleet, int):
+        simulated = SimulatedSettings(groups=[NodeGroup(prefix="sim", count=fleet)], forever=True)
+    else:
+        simulated = fleet or FLEET
     settings = {
         "data": str(folder / "data"),
         "listen": {"port": port},

@@ -43,6 +43,7 @@ async def topology_map(
         "levels": found.levels,
         "legend": LEGEND,
         "tenants": found.tenants,
+        "backends": found.backends,
         "nodes": columns_of(found),
         "gone": found.gone,
     }
@@ -73,6 +74,7 @@ def columns_of(found: MapAnswer) -> MapNodes:
         "row": found.rows,
         "name": [one.name for one in nodes],
         "domain": found.domains,
+        "backend": found.owners,
         "gpus": [one.gpus for one in nodes],
         "gpu_used": [one.gpu_used for one in nodes],
         "cpu_share": [one.cpu_share for one in nodes],

@@ -18,6 +18,7 @@ class MapNodes(TypedDict):
 
     row        its number, which stays as long as the node does
     domain     index of its narrowest domain, -1: it is in none
+    backend    index into `backends`
     gpu_used   a character for each GPU, by slot: `0` free, `1` to `9` tenths in use, `A` all of it
     cpu_share, memory_share   allocated, 0 to 1
     health     index into `legend`
@@ -30,6 +31,7 @@ class MapNodes(TypedDict):
     row: list[int]
     name: list[str]
     domain: list[int]
+    backend: list[int]
     gpus: list[int]
     gpu_used: list[str]
     cpu_share: list[float]
@@ -72,13 +74,15 @@ class MapWorkload(TypedDict):
 
 class TopologyMap(TypedDict):
     """`full`: it holds all nodes; otherwise those that changed after the version that was asked for, and `gone`, the
-    rows that have no node any more. Without `domains`, they have not changed either. `tenants` only grows."""
+    rows that have no node any more. Without `domains`, they have not changed either. `tenants` and
+    `backends` only grow."""
 
     version: str
     full: bool
     levels: list[str]
     legend: list[str]
     tenants: list[str]
+    backends: list[str]
     nodes: MapNodes
     gone: list[int]
     domains: NotRequired[list[MapDomain]]

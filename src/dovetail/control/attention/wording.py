@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from urllib.parse import quote
 
 from dovetail.control.backends.member import Member
 from dovetail.control.cost.budgets import BudgetState, BudgetStatus
@@ -51,7 +52,7 @@ def _typed(work: WorkExample) -> str:
 
 
 def _explain(work: WorkExample, words: str = "why, and what would help") -> NextStep:
-    return _step(words, f"explain {_typed(work)}", f"workloads/{work.namespace}/{work.name}")
+    return _step(words, f"explain {_typed(work)}", f"workload/{quote(work.namespace)}/{quote(work.name)}")
 
 
 # --- nodes -----------------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ def silent(nodes: Sequence[NodeFinding]) -> Iterator[AttentionItem]:
         held = f"{count(tasks, 'task')} may still run there and get no new node until somebody says that it is lost"
         names = "" if many == 1 else f"{first_of([one.name for one in some])}. "
         detail = f"{names}{held}" if tasks else f"{names}Nothing runs there."
-        step = _step("its tasks and its history", f"nodes {first.name}", f"nodes/{first.name}")
+        step = _step("its tasks and its history", f"nodes {first.name}", f"node/{quote(first.name, safe='')}")
         yield _item(BAD if tasks else WARN, "node_silent", what, detail, _subject("node", first.name), step, many)
 
 
@@ -83,7 +84,7 @@ def _by_reason(nodes: Iterable[NodeFinding]) -> dict[str, list[NodeFinding]]:
 def quarantined(nodes: Sequence[NodeFinding], now: float) -> Iterator[AttentionItem]:
     for one in nodes:
         left = "" if one.until is None else f" for {max(0.0, one.until - now) / 60:.0f} more minutes"
-        step = _step("what failed there", f"nodes {one.name}", f"nodes/{one.name}")
+        step = _step("what failed there", f"nodes {one.name}", f"node/{quote(one.name, safe='')}")
         what = f"node {one.name} is in quarantine{left}"
         yield _item(WARN, "node_quarantined", what, one.reason, _subject("node", one.name), step)
 
@@ -97,7 +98,7 @@ def backends(members: Iterable[Member]) -> Iterator[AttentionItem]:
             continue
         severity = BAD if member.state in ("open", "unusable") else WARN
         what = f"backend {member.name} is {'left alone' if member.state == 'open' else member.state}"
-        step = _step("what it answered", f"backend {member.name}", f"backends/{member.name}")
+        step = _step("what it answered", f"backend {member.name}", f"backends?name={quote(member.name)}")
         subject = _subject("backend", member.name)
         yield _item(severity, "backend_down", what, member.problem or "it answers too slowly", subject, step)
 
@@ -105,7 +106,7 @@ def backends(members: Iterable[Member]) -> Iterator[AttentionItem]:
 def subsystems(found: Iterable[SubsystemHealth]) -> Iterator[AttentionItem]:
     for one in found:
         if one.problem:
-            step = _step("see the log of the server", "version", "overview")
+            step = _step("see the log of the server", "version", "")
             subject = _subject("subsystem", one.name)
             yield _item(WARN, "subsystem_trouble", f"subsystem {one.name} is in trouble", one.problem, subject, step)
 
@@ -203,7 +204,7 @@ def rollouts(found: Iterable[ServiceStatus], now: float) -> Iterator[AttentionIt
             severity, what = WARN, f"the update of service {name} got no further for {minutes:.0f} minutes"
         else:
             continue
-        step = _step("its revisions and replicas", f"services {name}", f"services/{record.namespace}/{record.name}")
+        step = _step("its revisions and replicas", f"services {name}", f"services?name={quote(name)}")
         subject = _subject("service", record.name, record.namespace)
         yield _item(severity, "rollout_stuck", what, detail, subject, step)
 

@@ -44,8 +44,8 @@ class MapPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MapAnswer:
-    """`rows`: the numbers of the nodes in `nodes`; `domains` and `holders`: indices into `places` and `tenants`, -1 for
-    none. `places` is None where domains have not changed. `full`: all nodes."""
+    """`rows`: the numbers of the nodes in `nodes`; `domains`, `holders` and `owners`: indices into `places`, `tenants`
+    and `backends`, -1 for none. `places` is None where domains have not changed. `full`: all nodes."""
 
     version: int
     full: bool
@@ -56,6 +56,8 @@ class MapAnswer:
     nodes: list[MapRow]
     domains: list[int]
     holders: list[int]
+    backends: list[str]
+    owners: list[int]
     gone: list[int]
 
 
@@ -135,6 +137,8 @@ class MapQuestions:
             nodes=nodes,
             holders=holders,
             domains=[kept.domains[row] for row in there],
+            backends=list(self._cluster.backend_names),
+            owners=self._cluster.backends[np.array(there, dtype=np.intp)].tolist(),
             gone=[] if full else [row for row in changed if kept.nodes[row] is None],
         )
 

@@ -103,38 +103,6 @@ export interface components {
             notes: string[];
         };
         /**
-         * AddedNodes
-         * @description `count` more nodes, equal to one that is there (`like`), or with this capacity.
-         */
-        AddedNodes: {
-            /**
-             * Count
-             * @default 1
-             */
-            count: number;
-            /**
-             * Like
-             * @default null
-             */
-            like: string | null;
-            /** @default null */
-            capacity: components["schemas"]["Capacity"] | null;
-            /** Gpus */
-            gpus?: components["schemas"]["Gpus"][];
-            /** Labels */
-            labels?: {
-                [key: string]: string | number | boolean;
-            };
-            /** Taints */
-            taints?: components["schemas"]["Taint"][];
-            /**
-             * Prefix
-             * Format: node-name
-             * @default added
-             */
-            prefix: string;
-        };
-        /**
          * Adjustment
          * @description While a condition holds, the constraint is switched off, changes its weight, or changes its kind.
          *
@@ -580,13 +548,6 @@ export interface components {
             /** Capabilities */
             capabilities: string[];
         };
-        /** BeforeAndAfter */
-        BeforeAndAfter: {
-            /** Before */
-            before: number;
-            /** After */
-            after: number;
-        };
         /**
          * BootDevice
          * @enum {string}
@@ -980,32 +941,6 @@ export interface components {
             violating: number;
             /** Violations */
             violations: components["schemas"]["ViolationRow"][];
-        };
-        /**
-         * ChangedWorkload
-         * @description When all its tasks have a node, in seconds from now on; None: not within the horizon, or not submitted.
-         */
-        ChangedWorkload: {
-            /** Id */
-            id: number;
-            /** Namespace */
-            namespace: string;
-            /** Name */
-            name: string;
-            /** Before S */
-            before_s: number | null;
-            /** After S */
-            after_s: number | null;
-        };
-        /**
-         * ChangedWorkloads
-         * @description `items`: the first of them.
-         */
-        ChangedWorkloads: {
-            /** Count */
-            count: number;
-            /** Items */
-            items: components["schemas"]["ChangedWorkload"][];
         };
         /**
          * CheckedConstraint
@@ -2692,6 +2627,7 @@ export interface components {
          *
          *     row        its number, which stays as long as the node does
          *     domain     index of its narrowest domain, -1: it is in none
+         *     backend    index into `backends`
          *     gpu_used   a character for each GPU, by slot: `0` free, `1` to `9` tenths in use, `A` all of it
          *     cpu_share, memory_share   allocated, 0 to 1
          *     health     index into `legend`
@@ -2707,6 +2643,8 @@ export interface components {
             name: string[];
             /** Domain */
             domain: number[];
+            /** Backend */
+            backend: number[];
             /** Gpus */
             gpus: number[];
             /** Gpu Used */
@@ -3091,33 +3029,6 @@ export interface components {
             cost: number;
             /** Why */
             why: string;
-        };
-        /**
-         * MovedTask
-         * @description A task that runs now and would run on another node, from `at_s` on.
-         */
-        MovedTask: {
-            /** Id */
-            id: number;
-            /** Namespace */
-            namespace: string;
-            /** Name */
-            name: string;
-            /** Replica */
-            replica: number;
-            /** From */
-            from: string;
-            /** To */
-            to: string;
-            /** At S */
-            at_s: number;
-        };
-        /** MovedTasks */
-        MovedTasks: {
-            /** Count */
-            count: number;
-            /** Items */
-            items: components["schemas"]["MovedTask"][];
         };
         /**
          * NamedWorkloads
@@ -3689,22 +3600,6 @@ export interface components {
          * @enum {string}
          */
         Operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
-        /**
-         * OtherChoice
-         * @description None: the task would have found no node.
-         */
-        OtherChoice: {
-            /** Id */
-            id: number;
-            /** Namespace */
-            namespace: string;
-            /** Name */
-            name: string;
-            /** Node */
-            node: string;
-            /** Would Be */
-            would_be: string | null;
-        };
         /** PathBetween */
         PathBetween: {
             /** Hops */
@@ -3811,26 +3706,6 @@ export interface components {
             busiest: string;
             /** Message */
             message: string;
-        };
-        /**
-         * PlannedFailure
-         * @description A node, or everything in a domain such as a leaf, fails; it is back after `repair`, or never.
-         */
-        PlannedFailure: {
-            /** Name */
-            name: string;
-            /**
-             * At
-             * @description a duration
-             * @default 0
-             * @example 10m
-             */
-            at: string | number;
-            /**
-             * Repair
-             * @default null
-             */
-            repair: (string | number) | null;
         };
         /**
          * PlannedPlace
@@ -4182,37 +4057,6 @@ export interface components {
             local: number;
         };
         /**
-         * PreviewQuestion
-         * @description Which profile, by name or defined here, and how many of the last decisions to look at.
-         */
-        PreviewQuestion: {
-            /** Profile */
-            profile: string | components["schemas"]["ProfileSettings"];
-            /**
-             * Last
-             * @default 100
-             */
-            last: number;
-        };
-        /**
-         * PreviewedState
-         * @description `fragmentation`: the share of all GPUs that is free and of no use to typical work; None without GPUs.
-         */
-        PreviewedState: {
-            /** Nodes In Use */
-            nodes_in_use: number;
-            /** Empty Nodes */
-            empty_nodes: number;
-            /** Unusable Gpus */
-            unusable_gpus: number;
-            /** Fragmentation */
-            fragmentation: number | null;
-            /** Utilisation */
-            utilisation: {
-                [key: string]: number;
-            };
-        };
-        /**
          * ProbeKey
          * @description `key`: in hex. It is valid in one epoch.
          */
@@ -4302,30 +4146,6 @@ export interface components {
             /** Errors */
             errors?: components["schemas"]["FieldProblem"][];
         };
-        /**
-         * ProfilePreview
-         * @description `examples`: the first tasks that would have gone elsewhere.
-         */
-        ProfilePreview: {
-            /** Profile */
-            profile: string;
-            /** Instead Of */
-            instead_of: string;
-            /** Decisions */
-            decisions: number;
-            /** Same */
-            same: number;
-            /** Different */
-            different: number;
-            /** No Node */
-            no_node: number;
-            /** Examples */
-            examples: components["schemas"]["OtherChoice"][];
-            before: components["schemas"]["PreviewedState"];
-            after: components["schemas"]["PreviewedState"];
-            /** Sentences */
-            sentences: string[];
-        };
         /** ProfileRow */
         ProfileRow: {
             /** Name */
@@ -4344,62 +4164,6 @@ export interface components {
             scores: {
                 [key: string]: number;
             };
-        };
-        /**
-         * ProfileSettings
-         * @description How nodes are chosen for a workload, and which work goes first.
-         */
-        ProfileSettings: {
-            /**
-             * Filters
-             * @default []
-             */
-            filters: string[];
-            /**
-             * Scores
-             * @default {}
-             */
-            scores: {
-                [key: string]: number;
-            };
-            /**
-             * Select
-             * @default best
-             * @enum {string}
-             */
-            select: "best" | "round_robin" | "random";
-            /**
-             * Order
-             * Format: name
-             * @default priority
-             */
-            order: string;
-            /**
-             * Preemption
-             * @default true
-             */
-            preemption: boolean;
-            /**
-             * Victims
-             * @default cheapest
-             * @enum {string}
-             */
-            victims: "cheapest" | "kubernetes";
-            /**
-             * Settings
-             * @default {}
-             */
-            settings: {
-                [key: string]: {
-                    [key: string]: unknown;
-                };
-            };
-            /**
-             * On Filter Error
-             * @default refuse
-             * @enum {string}
-             */
-            on_filter_error: "refuse" | "skip";
         };
         /** Profiles */
         Profiles: {
@@ -5443,70 +5207,6 @@ export interface components {
             exit_code: number;
         };
         /**
-         * SnapshotBody
-         * @description A snapshot file (`docs/simulating.md` describes its parts).
-         */
-        SnapshotBody: {
-            /** Format */
-            format: string;
-            /** Version */
-            version: number;
-            /** Taken At */
-            taken_at: number;
-            /** Source */
-            source: {
-                [key: string]: unknown;
-            };
-            /** Left Out */
-            left_out: string[];
-            /** Settings */
-            settings: {
-                [key: string]: unknown;
-            };
-            /** Topology */
-            topology: {
-                [key: string]: unknown;
-            } | null;
-            /** Distances */
-            distances: unknown[];
-            /** Measured */
-            measured: {
-                [key: string]: unknown;
-            } | null;
-            /** Nodes */
-            nodes: {
-                [key: string]: unknown;
-            }[];
-            /** Workloads */
-            workloads: {
-                [key: string]: unknown;
-            }[];
-            /** Terms */
-            terms: {
-                [key: string]: unknown;
-            }[];
-            /** Reservations */
-            reservations: {
-                [key: string]: unknown;
-            }[];
-            /** Policies */
-            policies: {
-                [key: string]: unknown;
-            }[];
-            /** Learned */
-            learned: {
-                [key: string]: unknown;
-            };
-            /** Cursors */
-            cursors: {
-                [key: string]: number;
-            };
-            /** Next Workload */
-            next_workload: number;
-            /** Next Reservation */
-            next_reservation: number;
-        };
-        /**
          * Spread
          * @description Spread tasks evenly over the domains of a level, up to `max_skew`; with a weight it is a preference. It counts
          *     the workload's own tasks, or those selected by `of`.
@@ -5986,7 +5686,8 @@ export interface components {
         /**
          * TopologyMap
          * @description `full`: it holds all nodes; otherwise those that changed after the version that was asked for, and `gone`, the
-         *     rows that have no node any more. Without `domains`, they have not changed either. `tenants` only grows.
+         *     rows that have no node any more. Without `domains`, they have not changed either. `tenants` and
+         *     `backends` only grow.
          */
         TopologyMap: {
             /** Version */
@@ -5999,6 +5700,8 @@ export interface components {
             legend: string[];
             /** Tenants */
             tenants: string[];
+            /** Backends */
+            backends: string[];
             nodes: components["schemas"]["MapNodes"];
             /** Gone */
             gone: number[];
@@ -6132,28 +5835,6 @@ export interface components {
              * @default null
              */
             revision: number | null;
-        };
-        /** UnplacedWorkload */
-        UnplacedWorkload: {
-            /** Id */
-            id: number;
-            /** Namespace */
-            namespace: string;
-            /** Name */
-            name: string;
-            /** Before S */
-            before_s: number | null;
-            /** After S */
-            after_s: number | null;
-            /** Why */
-            why: string;
-        };
-        /** UnplacedWorkloads */
-        UnplacedWorkloads: {
-            /** Count */
-            count: number;
-            /** Items */
-            items: components["schemas"]["UnplacedWorkload"][];
         };
         /**
          * Update
@@ -6596,91 +6277,6 @@ export interface components {
              * @default 1
              */
             weight: number;
-        };
-        /**
-         * WhatIfAnswer
-         * @description `taken_at`: of the copy; other times are seconds from then on.
-         */
-        WhatIfAnswer: {
-            /** Taken At */
-            taken_at: number;
-            /** Horizon S */
-            horizon_s: number;
-            before: components["schemas"]["WhatIfRun"];
-            after: components["schemas"]["WhatIfRun"];
-            differences: components["schemas"]["WhatIfDifferences"];
-            /** Sentences */
-            sentences: string[];
-        };
-        /**
-         * WhatIfDifferences
-         * @description `placed_elsewhere`: tasks that wait now and would get another node.
-         */
-        WhatIfDifferences: {
-            started: components["schemas"]["ChangedWorkloads"];
-            delayed: components["schemas"]["ChangedWorkloads"];
-            moved: components["schemas"]["MovedTasks"];
-            unplaced: components["schemas"]["UnplacedWorkloads"];
-            preempted: components["schemas"]["ChangedWorkloads"];
-            /** Placed Elsewhere */
-            placed_elsewhere: number;
-            /** Utilisation */
-            utilisation: {
-                [key: string]: components["schemas"]["BeforeAndAfter"];
-            };
-        };
-        /**
-         * WhatIfQuestion
-         * @description Changes, and how far to look ahead.
-         */
-        WhatIfQuestion: {
-            /** Workloads */
-            workloads?: components["schemas"]["Workload"][];
-            /** Cancel */
-            cancel?: (string | number)[];
-            /** Remove Nodes */
-            remove_nodes?: string[];
-            /** Add Nodes */
-            add_nodes?: components["schemas"]["AddedNodes"][];
-            /** Fail */
-            fail?: components["schemas"]["PlannedFailure"][];
-            /**
-             * Profile
-             * @default null
-             */
-            profile: string | components["schemas"]["ProfileSettings"] | null;
-            /**
-             * Horizon
-             * @description a duration
-             * @default 21600
-             * @example 10m
-             */
-            horizon: string | number;
-            /**
-             * Seed
-             * @default 0
-             */
-            seed: number;
-        };
-        /**
-         * WhatIfRun
-         * @description `figures`: by name, as `dovetail simulate -o json` has them.
-         */
-        WhatIfRun: {
-            /** Profile */
-            profile: string;
-            /** Workloads */
-            workloads: number;
-            /** Waiting At The End */
-            waiting_at_the_end: number;
-            /** Utilisation */
-            utilisation: {
-                [key: string]: number;
-            };
-            /** Figures */
-            figures: {
-                [key: string]: number | null;
-            };
         };
         /** Why */
         Why: {

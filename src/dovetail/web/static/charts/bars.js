@@ -12,7 +12,7 @@ const clip = (share) => Math.min(100, Math.max(0, share * 100));
 
 /** Rows of cells over time: each cell a share from 0 to 1, or null. @param {{name: string, values: (number | null)[], href?: string}[]} rows @param {number[]} times @param {string} title */
 export const heatStrip = (rows, times, title) =>
-  html`<div class="heat" role="img" aria-label=${title}>
+  html`<div class="heat" role="group" aria-label=${title}>
     ${rows.map(
       (row) => html`<div class="heat-row"><a class="soft" href=${row.href ?? nothing} title=${row.name}>${row.name}</a><span class="heat-cells">${row.values.map((value, place) => html`<i .style=${value === null ? "" : `background:${ramp(value)}`} title=${`${row.name}, ${clock(times[place])}: ${percent(value)}`}></i>`)}</span></div>`,
     )}
