@@ -100,6 +100,17 @@ class NodeRefusal(TypedDict):
     free: NotRequired[str]
 
 
+class RefusedNode(NodeRefusal):
+    node: str
+
+
+class RefusalPage(TypedDict):
+    """Nodes that passed all filters before this one. `total`: how many it refuses, on this page and others."""
+
+    items: list[RefusedNode]
+    total: int
+
+
 class TotalPoints(TypedDict):
     total: float
     scores: dict[str, float]

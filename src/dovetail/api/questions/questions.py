@@ -3,9 +3,9 @@
 import time
 from typing import Annotated, Any, cast
 
-from fastapi import Query, Request
+from fastapi import Path, Query, Request
 
-from dovetail.api.protocol.body import Namespace, model_in, plane_of, workloads_in
+from dovetail.api.protocol.body import MAX_ID, Namespace, model_in, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json
 from dovetail.api.questions import sentences
@@ -38,6 +38,8 @@ from dovetail.responses.questions import (
     FragmentedDomain,
     NodeRefusal,
     Plans,
+    RefusalPage,
+    RefusedNode,
     TypicalTask,
     WhyNotAnswer,
 )
@@ -156,6 +158,27 @@ async def why_not(request: Request, ref: str, node: str, namespace: Namespace = 
             "best": explanation_of(asked.explanation)["best"],
         }
     )
+
+
+@router.get("/workloads/{ref}/refusals/{step}", tags=["questions"])
+async def refusals(
+    request: Request,
+    ref: str,
+    step: Annotated[str, Path(max_length=200)],
+    namespace: Namespace = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+) -> Json[RefusalPage]:
+    """The nodes that a step of its funnel refuses now, each with the reason. `step`: the name of a filter, as `explain`
+    lists them; one that refuses no node, or is none, has an empty page."""
+    plane = plane_of(request)
+    row = await plane.resolve(ref, namespace)
+    shape, questions = _shape(plane, row), plane.questions.explanations
+    found = await plane.ask(
+        lambda _: in_one(lambda: questions.refused_at(shape, step, row["id"], time.time(), limit, offset))
+    )
+    items = [cast("RefusedNode", {"node": node, **refusal.to_dict()}) for node, refusal in found.nodes]
+    return Json({"items": items, "total": found.total})
 
 
 def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:

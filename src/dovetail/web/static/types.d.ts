@@ -341,6 +341,49 @@ export interface components {
             exit_code: number | null;
         };
         /**
+         * AttentionAnswer
+         * @description Worst first. `total`: with those that are not listed.
+         */
+        AttentionAnswer: {
+            /** Items */
+            items: components["schemas"]["AttentionItem"][];
+            /** Total */
+            total: number;
+            /** At */
+            at: number;
+        };
+        /**
+         * AttentionItem
+         * @description `severity`: bad, warn or info. `count`: how many alike it stands for.
+         */
+        AttentionItem: {
+            /** Severity */
+            severity: string;
+            /** Kind */
+            kind: string;
+            /** What */
+            what: string;
+            /** Detail */
+            detail: string;
+            subject: components["schemas"]["AttentionSubject"];
+            /** Count */
+            count: number;
+            next: components["schemas"]["NextStep"];
+        };
+        /**
+         * AttentionSubject
+         * @description `type`: node, workload, backend, subsystem, namespace, service or cluster. `namespace` is null where a name needs
+         *     none.
+         */
+        AttentionSubject: {
+            /** Type */
+            type: string;
+            /** Name */
+            name: string;
+            /** Namespace */
+            namespace: string | null;
+        };
+        /**
          * Autoscale
          * @description The number of replicas follows a signal: so many that each has `target` of it. `cpu`: the cores that a replica
          *     uses, as a part of those it asks for. `query`: any number, such as the length of a queue. `requests`: the rate of a
@@ -2275,14 +2318,6 @@ export interface components {
          * ItemList
          * @description A list. It is an object and not an array, so that fields can be added beside the items.
          */
-        ItemList_NodeRow_: {
-            /** Items */
-            items: components["schemas"]["NodeRow"][];
-        };
-        /**
-         * ItemList
-         * @description A list. It is an object and not an array, so that fields can be added beside the items.
-         */
         ItemList_NodeTask_: {
             /** Items */
             items: components["schemas"]["NodeTask"][];
@@ -2302,6 +2337,14 @@ export interface components {
         ItemList_PolicyVersion_: {
             /** Items */
             items: components["schemas"]["PolicyVersion"][];
+        };
+        /**
+         * ItemList
+         * @description A list. It is an object and not an array, so that fields can be added beside the items.
+         */
+        ItemList_RecentDecision_: {
+            /** Items */
+            items: components["schemas"]["RecentDecision"][];
         };
         /**
          * ItemList
@@ -2549,6 +2592,104 @@ export interface components {
          * @enum {string}
          */
         MachinePower: "on" | "off" | "cut" | "reboot" | "reset";
+        /**
+         * MapDomain
+         * @description `level` and `parent` are indices into `levels` and `domains`; parent -1: none.
+         */
+        MapDomain: {
+            /** Name */
+            name: string;
+            /** Level */
+            level: number;
+            /** Parent */
+            parent: number;
+        };
+        /**
+         * MapLink
+         * @description The links up from one domain that a workload's traffic takes: some of its tasks are inside, others outside.
+         *     `load`: what is held or used of them, 0 to 1; null where nobody says what they carry.
+         */
+        MapLink: {
+            /** Level */
+            level: string;
+            /** Name */
+            name: string;
+            /** Tasks */
+            tasks: number;
+            /** Up Mbps */
+            up_mbps: number | null;
+            /** Load */
+            load: number | null;
+        };
+        /**
+         * MapNodes
+         * @description One entry a node in each list.
+         *
+         *     row        its number, which stays as long as the node does
+         *     domain     index of its narrowest domain, -1: it is in none
+         *     gpu_used   a character for each GPU, by slot: `0` free, `1` to `9` tenths in use, `A` all of it
+         *     cpu_share, memory_share   allocated, 0 to 1
+         *     health     index into `legend`
+         *     tenant     index into `tenants` of the namespace that holds most of it, -1: nobody holds anything
+         *     fragment   the share of its free GPUs that typical work cannot use; null where none is free
+         *     forecast   the share of its GPUs, or of its cores where it has none, that is expected to be in use in an hour: by
+         *                the expected ends of its tasks or, where none is expected, by where its measured use goes; else null
+         */
+        MapNodes: {
+            /** Row */
+            row: number[];
+            /** Name */
+            name: string[];
+            /** Domain */
+            domain: number[];
+            /** Gpus */
+            gpus: number[];
+            /** Gpu Used */
+            gpu_used: string[];
+            /** Cpu Share */
+            cpu_share: number[];
+            /** Memory Share */
+            memory_share: number[];
+            /** Health */
+            health: number[];
+            /** Tenant */
+            tenant: number[];
+            /** Fragment */
+            fragment: (number | null)[];
+            /** Forecast */
+            forecast: (number | null)[];
+        };
+        /**
+         * MapWorkload
+         * @description Where the tasks of one workload are: `row` of nodes, and how many on each. `level`: the narrowest in which all
+         *     are, `host` for one node; null where they share none. `traffic_s`: the estimated time of an all-reduce of
+         *     `traffic_bytes`, `best_s` on as many nodes behind one switch; null for one node, and where the network is not
+         *     described.
+         */
+        MapWorkload: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Row */
+            row: number[];
+            /** Tasks */
+            tasks: number[];
+            /** Level */
+            level: string | null;
+            /** Domain */
+            domain: string | null;
+            /** Traffic S */
+            traffic_s: number | null;
+            /** Best S */
+            best_s: number | null;
+            /** Traffic Bytes */
+            traffic_bytes: number;
+            /** Links */
+            links: components["schemas"]["MapLink"][];
+        };
         /**
          * MeasuredDistance
          * @description What measurements say about two nodes, also where something else counts. `source` is `measured` or `estimated`;
@@ -2929,6 +3070,18 @@ export interface components {
             /** Addresses */
             addresses?: string[];
         };
+        /**
+         * NextStep
+         * @description `command`: what to type; `page`: where the dashboard shows it, without the first slash.
+         */
+        NextStep: {
+            /** Words */
+            words: string;
+            /** Command */
+            command: string;
+            /** Page */
+            page: string;
+        };
         /** NicRow */
         NicRow: {
             /** Name */
@@ -3203,6 +3356,20 @@ export interface components {
             calls: components["schemas"]["AgentCall"][];
             /** Version */
             version: number;
+        };
+        /**
+         * NodePage
+         * @description `total`: of all pages. `counts`: nodes by status, whatever statuses were asked for.
+         */
+        NodePage: {
+            /** Items */
+            items: components["schemas"]["NodeRow"][];
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
         };
         /**
          * NodeQuarantine
@@ -4196,6 +4363,67 @@ export interface components {
             proposed: components["schemas"]["MoveRow"][];
             /** Done */
             done: components["schemas"]["DoneMoveRow"][];
+        };
+        /**
+         * RecentDecision
+         * @description One decision. `tasks`: of this workload, decided alike at the same time. `nodes`: where they were placed, the
+         *     first few. `outcome`: placed, waits or preempts; `reason` is the scheduler's own word. `took_ms`: the mean of the
+         *     decisions made in that turn of the loop; null where nobody knows any more.
+         */
+        RecentDecision: {
+            /** At */
+            at: number;
+            /** Workload */
+            workload: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Replica */
+            replica: number;
+            /** Tasks */
+            tasks: number;
+            /** Outcome */
+            outcome: string;
+            /** Reason */
+            reason: string;
+            /** Nodes */
+            nodes: string[];
+            /** Score */
+            score: number | null;
+            /** Why */
+            why: string;
+            /** Took Ms */
+            took_ms: number | null;
+        };
+        /**
+         * RefusalPage
+         * @description Nodes that passed all filters before this one. `total`: how many it refuses, on this page and others.
+         */
+        RefusalPage: {
+            /** Items */
+            items: components["schemas"]["RefusedNode"][];
+            /** Total */
+            total: number;
+        };
+        /** RefusedNode */
+        RefusedNode: {
+            /** Filter */
+            filter: string;
+            /** Reason */
+            reason: string;
+            /** Message */
+            message: string;
+            /** Eviction */
+            eviction: string;
+            /** Resource */
+            resource?: string;
+            /** Needed */
+            needed?: string;
+            /** Free */
+            free?: string;
+            /** Node */
+            node: string;
         };
         /**
          * RegisteredNode
@@ -5481,6 +5709,29 @@ export interface components {
              */
             utilisation: number;
         };
+        /**
+         * TopologyMap
+         * @description `full`: it holds all nodes; otherwise those that changed after the version that was asked for, and `gone`, the
+         *     rows that have no node any more. Without `domains`, they have not changed either. `tenants` only grows.
+         */
+        TopologyMap: {
+            /** Version */
+            version: string;
+            /** Full */
+            full: boolean;
+            /** Levels */
+            levels: string[];
+            /** Legend */
+            legend: string[];
+            /** Tenants */
+            tenants: string[];
+            nodes: components["schemas"]["MapNodes"];
+            /** Gone */
+            gone: number[];
+            /** Domains */
+            domains?: components["schemas"]["MapDomain"][];
+            workload?: components["schemas"]["MapWorkload"];
+        };
         /** TotalPoints */
         TotalPoints: {
             /** Total */
@@ -5542,6 +5793,38 @@ export interface components {
             port: number;
             /** In S */
             in_s: number;
+        };
+        /** TrendAnswer */
+        TrendAnswer: {
+            /** From */
+            from: number;
+            /** Step S */
+            step_s: number;
+            /** Times */
+            times: number[];
+            /** Series */
+            series: {
+                [key: string]: components["schemas"]["TrendSeries"];
+            };
+            /** Groups */
+            groups: {
+                [key: string]: {
+                    [key: string]: (number | null)[];
+                };
+            };
+        };
+        /**
+         * TrendSeries
+         * @description `unit`: share (0 to 1), cores, bytes, GPUs, pieces, workloads, s, ms, 1/s or 1/min. A value is null where nothing
+         *     was recorded: the server did not run then, or there is no such thing.
+         */
+        TrendSeries: {
+            /** Title */
+            title: string;
+            /** Unit */
+            unit: string;
+            /** Values */
+            values: (number | null)[];
         };
         /**
          * TypicalTask
@@ -6230,13 +6513,20 @@ export interface components {
         WorkloadKind: "container" | "vm" | "job" | "function";
         /**
          * WorkloadPage
-         * @description Newest first; `cursor` asks for the next page, None after the last.
+         * @description Newest first, or as sorted; `cursor` asks for the next page, None after the last. `total` of all pages, and
+         *     `counts`: by state, whatever states were asked for; None where they were not counted.
          */
         WorkloadPage: {
             /** Items */
             items: components["schemas"]["WorkloadRow"][];
             /** Cursor */
             cursor: string | null;
+            /** Total */
+            total?: number | null;
+            /** Counts */
+            counts?: {
+                [key: string]: number;
+            } | null;
         };
         /**
          * WorkloadRow
