@@ -21,14 +21,19 @@ import { TABS, loadTab, tabOf, tabView } from "../parts/workload-tabs.js";
 /** @typedef {Schemas["NamedWorkloads"]} NamedWorkloads */
 /** @typedef {import("../parts/suggestions.js").Trial} Trial */
 /** @typedef {import("../core/page.js").Context} Context */
-/** @typedef {{workload: WorkloadDetail, ref: string, explained: Schemas["ExplainAnswer"], refusals: Schemas["RefusalPage"] | null, trial: Trial | null, tab: import("../parts/workload-tabs.js").TabData}} One */
+/** @typedef {{workload: WorkloadDetail, ref: string, managed: boolean, explained: Schemas["ExplainAnswer"] | null, refusals: Schemas["RefusalPage"] | null, trial: Trial | null, tab: import("../parts/workload-tabs.js").TabData}} One */
 /** @typedef {{one: One | null, group: NamedWorkloads | null}} Data null, null: there is no such workload (any more) */
 
 /** @param {string[]} rest */
 const nameOf = (rest) => (rest.length > 1 ? `${rest[0]}/${rest.slice(1).join("/")}` : (rest[0] ?? ""));
 
+const PATIENCE_MS = 300; // what takes longer is drawn when it comes
+
+/** The answer that is on the screen stays until there is a newer one. @type {{id: number, answer: Schemas["ExplainAnswer"]} | null} */
+let explainedLast = null;
+
 /** @param {Context} context @returns {Promise<Data>} */
-async function load({ route, signal }) {
+async function load({ route, signal, redraw }) {
   const given = nameOf(route.rest);
   /** @type {NamedWorkloads} */
   let named;
@@ -42,14 +47,23 @@ async function load({ route, signal }) {
   const ref = String(named.workloads[0].id);
   const path = `/workloads/${ref}`;
   const open = route.query.get("open");
+  const explaining = get(`${path}/explain`, {}, signal);
   const [workload, explained, refusals, tab] = await Promise.all([
     get(path, {}, signal),
-    get(`${path}/explain`, {}, signal),
+    Promise.race([explaining, new Promise((done) => setTimeout(() => done(explainedLast?.id === named.workloads[0].id ? explainedLast.answer : null), PATIENCE_MS))]),
     open ? get(`${path}/refusals/${segment(open)}`, { limit: 100 }, signal).catch(() => null) : null,
     loadTab(path, route.query, signal),
   ]);
   const tried = route.query.get("try");
-  return { one: { workload, ref, explained, refusals, tab, trial: tried ? await tryOut(workload, tried, signal) : null }, group: null };
+  const trial = tried ? await tryOut(workload, tried, signal) : null;
+  /** @type {One} */
+  const one = { workload, ref, managed: named.service !== null, explained, refusals, tab, trial };
+  void explaining.then((answer) => {
+    explainedLast = { id: workload.id, answer };
+    one.explained = answer;
+    redraw();
+  }, () => {});
+  return { one, group: null };
 }
 
 /** @param {WorkloadDetail} workload @param {string} patch as JSON @param {AbortSignal} signal @returns {Promise<Trial>} */
@@ -103,37 +117,37 @@ function groupView(named) {
 function oneView(one, context) {
   const { workload, explained, ref } = one;
   const { query } = context.route;
-  const explanation = explained.now ?? explained.decision?.explanation ?? null;
+  const explanation = explained?.now ?? explained?.decision?.explanation ?? null;
   return html`<div class="head">
-      <div><h1>${workload.namespace}/${workload.name}</h1><p class="lead">${summary(workload)}</p></div>
-      <div class="actions">${actions(workload, context)}</div>
+      <div><h1>${workload.namespace}/${workload.name}</h1><p class="lead">${summary(one)}</p></div>
+      <div class="actions">${actions(one, context)}</div>
     </div>
     <section class="panel" aria-label="The answer">
       ${timeline(workload)}
-      <p class="answer">${explained.answer} ${startsAbout(workload)}</p>
+      <p class="answer" aria-live="polite">${explained ? explained.answer : html`<span class="soft pulse">Asking why …</span>`} ${startsAbout(workload)}</p>
     </section>
-    ${suggestions(explained.suggestions, workload, query.get("try") ?? "", one.trial)}
-    ${explanation ? decided(one, explanation, query) : nothing}
+    ${suggestions(explained?.suggestions ?? [], workload, one.managed, query.get("try") ?? "", one.trial)}
+    ${explained && explanation ? decided(one, explained, explanation, query) : nothing}
     <section class="panel">
       ${tabs(TABS, tabOf(query), (tab) => setQuery({ tab: tab === "tasks" ? null : tab, offset: null, cursor: null, before: null }))}
       ${tabView(one.tab, workload, ref, query)}
     </section>`;
 }
 
-/** @param {WorkloadDetail} workload */
-function summary(workload) {
+/** @param {One} one */
+function summary({ workload, managed }) {
   const asks = Object.entries(workload.spec.resources ?? {}).map(([name, amount]) => `${name} ${Array.isArray(amount) ? amount.join("|") : typeof amount === "object" ? JSON.stringify(amount) : amount}`);
   const gang = /** @type {{min: number, group?: string} | undefined} */ (workload.spec.gang);
   const words = [`${plural(workload.replicas, "task")}${gang ? (gang.min < workload.replicas ? `, at least ${gang.min} together` : " as one gang") : ""}`];
   if (asks.length) words.push(`${asks.join(", ")}${workload.replicas > 1 ? " each" : ""}`);
   words.push(`priority ${workload.priority}`);
-  const service = workload.service ? html` · replica of <a class="link" href=${`/services?name=${encodeURIComponent(workload.service)}`}>${workload.service}</a>` : nothing;
+  const service = !workload.service ? nothing : managed ? html` · replica of <a class="link" href=${`/services?name=${encodeURIComponent(workload.service)}`}>${workload.service}</a>` : ` · service ${workload.service}`;
   const group = gang?.group ? html` · group <a class="link" href=${pageOf.workload(workload.namespace, gang.group)}>${gang.group}</a>` : nothing;
   return html`${state(workload.state)} · ${words.join(" · ")}${workload.queue ? html` · queue <a class="link" href=${pageOf.queue(workload.queue)}>${workload.queue}</a>` : nothing}${workload.user ? ` · ${workload.user}` : nothing}${service}${group}`;
 }
 
-/** @param {WorkloadDetail} workload @param {Context} context */
-function actions(workload, context) {
+/** @param {One} one @param {Context} context */
+function actions({ workload, managed }, context) {
   const name = `${workload.namespace}/${workload.name}`;
   const path = `/workloads/${workload.id}`;
   const cancel = async () => {
@@ -152,16 +166,16 @@ function actions(workload, context) {
     context.reload();
   };
   const isOpen = workload.finished_at === null;
-  return html`${isOpen && !workload.service ? html`<button class="btn danger" @click=${cancel}>Cancel …</button>` : nothing}
+  return html`${isOpen && !managed ? html`<button class="btn danger" @click=${cancel}>Cancel …</button>` : nothing}
     ${workload.failed ? html`<button class="btn" @click=${retry}>Retry ${plural(workload.failed, "failed task")}</button>` : nothing}
-    ${!isOpen && !workload.service ? html`<button class="btn" @click=${again}>Resubmit</button>` : nothing}
+    ${!isOpen && !managed ? html`<button class="btn" @click=${again}>Resubmit</button>` : nothing}
     <a class="btn" href=${`/submit?from=${encodeURIComponent(name)}`}>Edit a copy</a>
     <a class="btn" href=${`/what-if?workload=${encodeURIComponent(name)}`}>What-if</a>
     <button class="btn quiet" title="dovetail describe" @click=${() => copy(`dovetail describe ${name}`)}>Copy command</button>`;
 }
 
-/** @param {One} one @param {Schemas["DecisionExplanation"]} explanation @param {URLSearchParams} query */
-function decided({ workload, explained, refusals }, explanation, query) {
+/** @param {One} one @param {Schemas["ExplainAnswer"]} explained @param {Schemas["DecisionExplanation"]} explanation @param {URLSearchParams} query */
+function decided({ workload, refusals }, explained, explanation, query) {
   const left = explanation.funnel.at(-1)?.remaining ?? explanation.nodes;
   const chosen = explained.now ? null : (explained.decision?.node ?? null);
   const ref = `${workload.namespace}/${workload.name}`;

@@ -1,7 +1,7 @@
 /** The output of a task as it is written: follows, can be searched, held still and downloaded. */
 import { html, nothing, render } from "../core/view.js";
 import { API, address, get } from "../core/api.js";
-import { count } from "../core/format.js";
+import { count, plural } from "../core/format.js";
 import { attempt, download, wordsOf } from "../core/notices.js";
 import { searchField } from "./choices.js";
 
@@ -128,7 +128,7 @@ class LogView extends HTMLElement {
     render(
       html`<div class="tools">
           ${searchField(this.#search, search, "Lines with")}
-          <span class="soft">${wanted ? `${count(shown.length)} of ${count(all.length)} lines` : `${count(all.length)} lines`}, ${this.#isHeld ? "held still" : this.#state}</span>
+          <span class="soft">${wanted ? `${count(shown.length)} of ${count(all.length)} lines` : plural(all.length, "line")}, ${this.#isHeld ? "held still" : this.#state}</span>
           <span class="grow"></span>
           ${this.#state === "follows" ? html`<button class="btn quiet" aria-pressed=${String(this.#isHeld)} @click=${hold}>${this.#isHeld ? "Go on" : "Hold still"}</button>` : nothing}
           <button class="btn quiet" @click=${() => void this.#download()}>Download</button>

@@ -12,24 +12,24 @@ import { planView } from "./plan.js";
 /** @typedef {import("../types").Schemas["PlanAnswer"]} PlanAnswer */
 /** @typedef {{plan: PlanAnswer | null, trouble: string}} Trial of the change in the address */
 
-/** @param {Suggestion[]} found @param {WorkloadDetail} workload @param {string} tried the patch that the address holds, as JSON @param {Trial | null} trial */
-export function suggestions(found, workload, tried, trial) {
+/** @param {Suggestion[]} found @param {WorkloadDetail} workload @param {boolean} managed it is a replica of a service @param {string} tried the patch that the address holds, as JSON @param {Trial | null} trial */
+export function suggestions(found, workload, managed, tried, trial) {
   const known = found.some((one) => one.patch && JSON.stringify(one.patch) === tried);
   if (found.length === 0 && !trial) return nothing;
   return html`<section class="panel" aria-label="What would help">
     <h2>What would help <small>each was tried on the present state</small></h2>
-    ${found.map((one) => suggestion(one, workload, tried, trial))}
+    ${found.map((one) => suggestion(one, workload, managed, tried, trial))}
     ${tried && trial && !known ? html`<div class="suggestion"><span><b>The change in this address</b> <code>${tried}</code></span>${planned(workload, JSON.parse(tried), trial)}</div>` : nothing}
   </section>`;
 }
 
-/** @param {Suggestion} one @param {WorkloadDetail} workload @param {string} tried @param {Trial | null} trial */
-function suggestion(one, workload, tried, trial) {
+/** @param {Suggestion} one @param {WorkloadDetail} workload @param {boolean} managed @param {string} tried @param {Trial | null} trial */
+function suggestion(one, workload, managed, tried, trial) {
   const patch = one.patch ? JSON.stringify(one.patch) : "";
   const isTried = patch !== "" && patch === tried;
   const words = html`<span><span class="ok" aria-hidden="true">✓</span> <b>${one.words}</b></span>`;
   if (!one.patch) return html`<div class="suggestion">${words}${actionOf(one)}</div>`;
-  if (workload.service) return html`<div class="suggestion">${words}<span class="soft">change its service ${workload.service}</span></div>`;
+  if (managed) return html`<div class="suggestion">${words}<span class="soft">change its service ${workload.service}</span></div>`;
   return html`<div class="suggestion">
     ${words}<button class=${isTried ? "btn" : "btn primary"} aria-expanded=${String(isTried)} @click=${() => setQuery({ try: isTried ? null : patch })}>${isTried ? "Close the plan" : "Plan this"}</button>
     ${isTried && trial ? planned(workload, one.patch, trial) : nothing}
@@ -38,8 +38,8 @@ function suggestion(one, workload, tried, trial) {
 
 /** @param {WorkloadDetail} workload @param {unknown} patch @param {Trial} trial */
 function planned(workload, patch, trial) {
-  if (trial.plan === null) return html`<div class="plan"><p class="bad" role="alert">${trial.trouble}</p></div>`;
-  return html`<div class="plan">
+  if (trial.plan === null) return html`<div class="trial"><p class="bad" role="alert">${trial.trouble}</p></div>`;
+  return html`<div class="trial">
     ${planView(trial.plan)}
     <p class="actions">
       <button class="btn primary" @click=${() => replace(workload, patch)}>Submit this</button>

@@ -10,6 +10,7 @@ export function timeline(workload) {
   const { submitted_at, placed_at, started_at, finished_at } = workload;
   /** @type {{word: string, at: number | null}[]} */
   const steps = [{ word: "submitted", at: submitted_at }];
+  if (finished_at === null && placed_at === null) steps.push({ word: "waiting", at: now });
   if (finished_at === null || placed_at !== null) steps.push({ word: "placed", at: placed_at });
   if (finished_at === null || started_at !== null) steps.push({ word: "running", at: started_at });
   steps.push({ word: finished_at === null ? "done" : workload.state, at: finished_at });
@@ -17,12 +18,11 @@ export function timeline(workload) {
   return html`<ol class="timeline" aria-label="Timeline">
     ${steps.map((step, place) => {
       const before = place ? steps[place - 1].at : null;
-      const until = step.at ?? (place === reached + 1 ? now : null);
+      const until = step.at ?? (place === reached + 1 && step.word !== "placed" ? now : null);
       const took = before !== null && until !== null ? duration(until - before) : "";
-      const doing = place === reached + 1 && finished_at === null ? ["waits", "starts", "runs"][reached] ?? "" : "";
-      const kind = step.at === null ? "soft" : place === reached && finished_at === null ? "now" : "";
-      return html`${place ? html`<li class="between" aria-hidden=${String(!took)}><em>${doing} ${took}</em></li>` : nothing}
-        <li class=${kind} aria-current=${kind === "now" ? "step" : nothing}>${step.at === null ? "○" : sign(step.word)} ${step.word} ${step.at === null ? nothing : html`<span class="faint">${time(step.at)}</span>`}</li>`;
+      const kind = step.at === null ? "soft" : place === reached && finished_at === null ? (step.word === "running" ? "now ok" : "now warn") : "";
+      return html`${place ? html`<li class="between" aria-hidden=${String(!took)}><em>${took}</em></li>` : nothing}
+        <li class=${kind} aria-current=${kind.startsWith("now") ? "step" : nothing}>${step.at === null ? "○" : sign(step.word)} ${step.word} ${step.at === null || step.word === "waiting" ? nothing : html`<span class="faint">${time(step.at)}</span>`}</li>`;
     })}
   </ol>`;
 }

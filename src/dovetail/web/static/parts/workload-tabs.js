@@ -64,7 +64,7 @@ const ranS = (row) => (row.started_at === null ? null : (row.finished_at ?? Date
 
 /** @type {import("./table.js").Column<TaskRow>[]} */
 const TASKS = [
-  { name: "task", title: "Task", cell: (row) => html`<button class="btn quiet" @click=${() => setQuery({ tab: "logs", task: row.replica, attempt: null, offset: null }, { push: true })} title="Its output">${row.replica}</button>`, value: (row) => row.replica, isNumber: true },
+  { name: "task", title: "Task", cell: (row) => html`<a class="link" href=${`${location.pathname}?tab=logs&task=${row.replica}`} title="Its output">${row.replica}</a>`, value: (row) => row.replica, isNumber: true },
   { name: "state", title: "State", cell: (row) => state(row.state), value: (row) => row.state },
   { name: "node", title: "Node", cell: (row) => (row.node ? nodeLink(row.node) : html`<span class="faint">–</span>`), value: (row) => row.node },
   { name: "gpu", title: "GPU", cell: (row) => spans(row.devices), value: (row) => row.devices.join(" ") },
