@@ -4,6 +4,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from dovetail.responses.problems import FieldProblem
 from dovetail.responses.workloads import PredictedStart, WorkloadRow
 
 
@@ -215,7 +216,10 @@ class PlanAnswer(PlacementBlockers):
 
 
 class Plans(TypedDict):
+    """`errors`: what is wrong with the definitions, where that was asked for; there are no plans then."""
+
     plans: list[PlanAnswer]
+    errors: NotRequired[list[FieldProblem]]
 
 
 class NodeFit(TypedDict):

@@ -28,8 +28,10 @@ from dovetail.model.device import WHOLE
 from dovetail.model.reason import Outcome, waits_for_others
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import WorkloadState
+from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.strict import Name
 from dovetail.model.workloads.workload import Workload
+from dovetail.responses.problems import FieldProblem
 from dovetail.responses.questions import (
     CapacityAnswer,
     DecisionRow,
@@ -55,12 +57,20 @@ class CapacityQuestion(Workload):
 
 
 @router.post("/plan", tags=["questions"], openapi_extra=takes(Workload, many="workloads"))
-async def plan(request: Request, tasks: Annotated[int, Query(ge=1, le=MOST_TASKS)] = USUAL_TASKS) -> Json[Plans]:
+async def plan(
+    request: Request, tasks: Annotated[int, Query(ge=1, le=MOST_TASKS)] = USUAL_TASKS, complaints: bool = False
+) -> Json[Plans]:
     """Where the tasks would go now, with the funnel and the scores of each. Nothing is changed. `tasks`: how many of
-    each workload are tried at most."""
-    specs = await workloads_in(request)
+    each workload are tried at most. `complaints`: a definition that cannot be used is answered with its errors (200),
+    for editors that ask while somebody types."""
     plane = plane_of(request)
-    await plane.check(specs)
+    try:
+        specs = await workloads_in(request)
+        await plane.check(specs)
+    except Invalid as error:
+        if not complaints:
+            raise
+        return Json({"plans": [], "errors": [cast("FieldProblem", one.to_dict()) for one in error.complaints]})
     return Json({"plans": await plans(plane, specs, tasks)})
 
 

@@ -3756,10 +3756,15 @@ export interface components {
             node: string | null;
             explanation: components["schemas"]["DecisionExplanation"];
         };
-        /** Plans */
+        /**
+         * Plans
+         * @description `errors`: what is wrong with the definitions, where that was asked for; there are no plans then.
+         */
         Plans: {
             /** Plans */
             plans: components["schemas"]["PlanAnswer"][];
+            /** Errors */
+            errors?: components["schemas"]["FieldProblem"][];
         };
         /**
          * PolicyAttachments
@@ -4265,6 +4270,7 @@ export interface components {
         /**
          * QueueRow
          * @description One queue with all queues below it. `dominant`: the resource of which it holds the largest share.
+         *     `share_with_past`: its mean with what was held before, as `fair` counts it; equal to `share` without a half-life.
          */
         QueueRow: {
             /** Path */
@@ -4279,6 +4285,8 @@ export interface components {
             weight: number;
             /** Share */
             share: number;
+            /** Share With Past */
+            share_with_past?: number;
             /** Dominant */
             dominant: string | null;
             /** Waiting */
@@ -5528,6 +5536,8 @@ export interface components {
             weight: number;
             /** Share */
             share: number;
+            /** Share With Past */
+            share_with_past?: number;
             /** Deviation */
             deviation: number;
         };

@@ -193,6 +193,13 @@ def why_not(walk: Walk) -> None:
         assert walk.client.why_not("anywhere", "node-1")["best"]
 
 
+@exercises("POST /plan")
+def plan_what_is_wrong(walk: Walk) -> None:
+    answer = walk.http.post("/api/v1/plan", params={"complaints": True}, json={"name": "x", "replicas": -1}).json()
+    assert answer["plans"] == []
+    assert answer["errors"][0]["field"] == "replicas"
+
+
 @exercises("GET /workloads/{ref}/refusals/{step}")
 def refusals(walk: Walk) -> None:
     with walk.submitted("nowhere", resources=TOO_LARGE):

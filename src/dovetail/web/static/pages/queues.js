@@ -24,6 +24,9 @@ const telling = (row) => Object.entries(row.resources).filter(([name]) => name !
 /** `gpu 12 of 8, max 16`, as the command line writes it. @param {string} name @param {Schemas["QueueResource"]} use */
 const held = (name, use) => `${name} ${amount(name, use.used)}${use.guaranteed ? ` of ${amount(name, use.guaranteed)}` : ""}${use.maximum === null ? "" : `, max ${amount(name, use.maximum)}`}`;
 
+/** With history, where that counts. @param {{share: number, share_with_past?: number}} row */
+const past = ({ share, share_with_past: with_past }) => (with_past === undefined || with_past === share ? nothing : html` <span class="soft" title="with what it held before, as fair sharing counts it">(${percent(with_past)})</span>`);
+
 /** @param {QueueRow} row @param {string} chosen */
 function queueLine(row, chosen) {
   const isChosen = row.path === chosen;
@@ -31,7 +34,7 @@ function queueLine(row, chosen) {
   return html`<tr class=${isChosen ? "pick" : ""}>
     <th scope="row"><button class="queue-name" aria-pressed=${String(isChosen)} .style=${`padding-left:${(row.depth - 1) * 18}px`} @click=${toggle}>${row.depth > 1 ? html`<span class="faint">└ </span>` : nothing}${row.name}</button></th>
     <td class="num">${number(row.weight)}</td>
-    <td class="num">${percent(row.share)}</td>
+    <td class="num">${percent(row.share)}${past(row)}</td>
     <td class="bars">${telling(row).slice(0, 3).map(([name, use]) => html`<span class="queue-use"><span class="soft">${name}</span>${queueBar(use, `${row.path}: ${held(name, use)}`)}<span class="nowrap">${held(name, use).slice(name.length + 1)}${use.borrowed ? html` <span class="warn">${amount(name, use.borrowed)} borrowed</span>` : nothing}</span></span>`)}</td>
     <td class="num"><a class="link" href=${`/workloads?state=pending&queue=${encodeURIComponent(row.path)}`}>${count(row.waiting)}</a>${row.max_workloads === null ? nothing : html`<span class="faint"> of ${count(row.max_workloads)}</span>`}</td>
   </tr>`;
@@ -70,7 +73,7 @@ const starts = (row) => (row.starts_at === null ? html`<span class="faint">not k
 const TENANTS = [
   { name: "tenant", title: "Tenant", cell: (row) => row.tenant || "(none)", value: (row) => row.tenant, sorts: true },
   { name: "weight", title: "Weight", cell: (row) => number(row.weight), value: (row) => row.weight, isNumber: true, sorts: true },
-  { name: "share", title: "Holds now", cell: (row) => percent(row.share, 1), value: (row) => row.share, isNumber: true, sorts: true },
+  { name: "share", title: "Holds now", cell: (row) => html`${percent(row.share, 1)}${past(row)}`, value: (row) => row.share, isNumber: true, sorts: true },
   { name: "deviation", title: "From its fair share", cell: (row) => html`<span class=${row.deviation > 0.5 ? "warn" : ""}>${row.deviation > 0 ? "+" : ""}${percent(row.deviation)}</span>`, value: (row) => row.deviation, isNumber: true, sorts: true },
 ];
 
