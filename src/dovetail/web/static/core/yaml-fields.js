@@ -85,6 +85,20 @@ export function withField(text, path, value) {
   return `${lines.join("\n")}\n`;
 }
 
+/** The text with a JSON merge patch; null where a field that it changes is written another way.
+ * @param {string} text @param {Record<string, any>} patch @param {string[]} [path] @returns {string | null} */
+export function withPatch(text, patch, path = []) {
+  /** @type {string | null} */
+  let found = text;
+  for (const [key, value] of Object.entries(patch)) {
+    if (found === null) return null;
+    const here = [...path, key];
+    if (value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length) found = withPatch(found, value, here);
+    else found = fieldIn(found, here).isSimple ? withField(found, here, value === null ? null : JSON.stringify(value)) : null;
+  }
+  return found;
+}
+
 /** What a plain, quoted or listed value means to somebody who fills in a form. @param {string} written */
 export function unquoted(written) {
   if (written.startsWith('"')) {

@@ -7,6 +7,7 @@ import { copy, toast, wordsOf } from "../core/notices.js";
 import { definePage } from "../core/page.js";
 import { go, pageOf } from "../core/route.js";
 import { yaml } from "../core/yaml.js";
+import { withPatch } from "../core/yaml-fields.js";
 import { planView } from "../parts/plan.js";
 import { submitForm } from "../parts/submit-form.js";
 import "../parts/yaml-editor.js";
@@ -61,6 +62,13 @@ function change(next, draft, context) {
     context.redraw();
   }, TYPING_MS);
   context.redraw();
+}
+
+/** Take a suggestion over into the text. @param {Record<string, any>} patch @param {Draft} draft @param {Context} context */
+function use(patch, draft, context) {
+  const next = withPatch(text, patch);
+  if (next === null) toast(`Write this into the definition: ${JSON.stringify(patch)}`, "bad");
+  else change(next, draft, context);
 }
 
 /** @param {Draft} draft @param {Context} context */
@@ -119,8 +127,8 @@ export default definePage({
         </div>
         <section class="panel" aria-label="Plan" aria-busy=${String(!isFresh)}>
           <h2>Where it would go now <small>${isFresh ? "nothing is submitted yet" : "asking …"}</small></h2>
-          ${draft.errors.length ? html`<p class="soft">Nowhere, as long as ${draft.errors.length === 1 ? "this is" : "these are"} wrong:</p><p class="bad">${draft.errors[0].line ? `line ${draft.errors[0].line}: ` : ""}${draft.errors[0].message}</p>` : nothing}
-          ${draft.plans.slice(0, 10).map((one) => html`${draft.plans.length > 1 ? html`<h2 class="title">${one.namespace}/${one.name}</h2>` : nothing}${planView(one)}`)}
+          ${draft.errors.length ? html`<p class="soft">Nowhere, as long as ${draft.errors.length === 1 ? "an error is" : `${draft.errors.length} errors are`} in the definition.</p>` : nothing}
+          ${draft.plans.slice(0, 10).map((one) => html`${draft.plans.length > 1 ? html`<h2 class="title">${one.namespace}/${one.name}</h2>` : nothing}${planView(one, draft.plans.length === 1 ? (patch) => use(patch, draft, context) : undefined)}`)}
           ${draft.plans.length > 10 ? html`<p class="soft">and ${plural(draft.plans.length - 10, "more workload")}</p>` : nothing}
         </section>
       </div>

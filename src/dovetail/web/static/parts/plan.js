@@ -9,13 +9,14 @@ import { scoreTable } from "./scores.js";
 
 const MOST_NODES = 12;
 
-/** @param {PlanAnswer} plan */
-export function planView(plan) {
+/** @param {PlanAnswer} plan @param {(patch: Record<string, any>) => void} [onUse] takes a suggestion over, where that can be done */
+export function planView(plan, onUse) {
   const last = plan.tasks.at(-1);
   const displaces = plan.displaces;
   const victims = displaces?.victims ?? [];
   return html`<div class="plan" role="status">
     <p class="answer"><span class=${plan.unplaced ? "warn" : "ok"}>${plan.unplaced ? "!" : "✓"}</span> ${plan.answer}</p>
+    ${onUse ? plan.suggestions.map(({ words, patch }) => (patch ? html`<p><button class="btn" @click=${() => onUse(patch)}>Use</button> ${words}</p>` : html`<p class="soft">Or: ${words}</p>`)) : nothing}
     ${nodesOf(plan)}
     ${victims.length ? html`<p>Preempts ${victims.slice(0, 5).map((one, place) => html`${place ? ", " : ""}${workloadLink(one)} <span class="soft">(${duration(one.lost_s)} of work lost)</span>`)}${victims.length > 5 ? ` and ${count(victims.length - 5)} more` : ""}.</p>` : nothing}
     ${plan.communication ? html`<p class="soft">${plan.communication.message}</p>` : nothing}

@@ -102,9 +102,8 @@ class YamlEditor extends HTMLElement {
     const indent = " ".repeat(line.length - line.trimStart().length);
     const isValue = line.includes(":");
     const rest = choice.name.slice(this.#begun.length) + (isValue ? "" : choice.isBlock ? `:\n${indent}  ` : ": ");
-    area.setRangeText(rest, area.selectionStart, area.selectionEnd, "end");
     this.#choices = [];
-    this.#typed(area);
+    this.#insert(area, rest);
   }
 
   /** @param {KeyboardEvent} event */
@@ -135,9 +134,20 @@ class YamlEditor extends HTMLElement {
       event.preventDefault();
       const line = area.value.slice(0, area.selectionStart).split("\n").at(-1) ?? "";
       const indent = line.length - line.trimStart().length + (line.trimEnd().endsWith(":") ? 2 : 0);
-      area.setRangeText(`\n${" ".repeat(indent)}`, area.selectionStart, area.selectionEnd, "end");
-      this.#typed(area);
+      this.#insert(area, `\n${" ".repeat(indent)}`);
     }
+    if (event.key === "Backspace" && area.selectionStart === area.selectionEnd && /(^|\n)( {2})+$/.test(area.value.slice(0, area.selectionStart))) {
+      event.preventDefault();
+      area.setSelectionRange(area.selectionStart - 2, area.selectionStart);
+      this.#insert(area, "");
+    }
+  }
+
+  /** As if it was typed, so that it can be undone. @param {HTMLTextAreaElement} area @param {string} text */
+  #insert(area, text) {
+    if (document.execCommand(text ? "insertText" : "delete", false, text)) return; // it says `input` by itself
+    area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+    this.#typed(area);
   }
 
   #draw() {
