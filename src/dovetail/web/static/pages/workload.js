@@ -157,7 +157,7 @@ function actions({ workload, managed }, context) {
     context.reload();
   };
   const retry = async () => {
-    await attempt(() => send("POST", `${path}/retry`, {}), (/** @type {{tasks: number}} */ answer) => `${plural(answer.tasks, "task")} run${answer.tasks === 1 ? "s" : ""} again`);
+    await attempt(() => send("POST", `${path}/retry`, {}), (/** @type {Schemas["RetriedWorkload"]} */ { tasks }) => `${plural(tasks.length, "task")} run${tasks.length === 1 ? "s" : ""} again`);
     context.reload();
   };
   const again = async () => {
