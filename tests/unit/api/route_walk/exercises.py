@@ -195,9 +195,10 @@ def why_not(walk: Walk) -> None:
 
 @exercises("POST /plan")
 def plan_what_is_wrong(walk: Walk) -> None:
-    answer = walk.http.post("/api/v1/plan", params={"complaints": True}, json={"name": "x", "replicas": -1}).json()
+    work = {"name": "x", "resources": {"cpu": 2}, "limits": {"cpu": 1}}
+    answer = walk.http.post("/plan", params={"complaints": True}, json=work).json()
     assert answer["plans"] == []
-    assert answer["errors"][0]["field"] == "replicas"
+    assert answer["errors"][0]["field"] == "limits.cpu"
 
 
 @exercises("GET /workloads/{ref}/refusals/{step}")

@@ -120,7 +120,7 @@ function bulk({ page }, context) {
 /** @param {Set<number>} picked @returns {import("../parts/table.js").Column<WorkloadRow>} */
 const pickColumn = (picked) => ({
   name: "pick",
-  title: "",
+  title: "Pick",
   cell: (row) => {
     const change = () => {
       const next = new Set(picked);

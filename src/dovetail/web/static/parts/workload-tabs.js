@@ -125,7 +125,7 @@ function eventsTab({ events }, query) {
         { name: "kind", title: "What", cell: (row) => state(row.kind), value: (row) => row.kind },
         { name: "replica", title: "Task", cell: (row) => row.replica ?? "–", value: (row) => row.replica, isNumber: true },
         { name: "node", title: "Node", cell: (row) => (row.node ? nodeLink(row.node) : "–"), value: (row) => row.node },
-        { name: "message", title: "", cell: (row) => html`<span class="soft">${row.message}</span>`, value: (row) => row.message, wraps: true },
+        { name: "message", title: "Message", cell: (row) => html`<span class="soft">${row.message}</span>`, value: (row) => row.message, wraps: true },
       ],
       rows: events.items,
       key: (row) => row.seq,
