@@ -99,7 +99,7 @@ async def queues(request: Request) -> Json[QueuesAnswer]:
     something, with their weight, share and deviation from their fair share (0: exactly fair, 1: twice as much)."""
     plane = plane_of(request)
     capacity = {resource: whole for resource, (_, whole) in plane.questions.gauges.totals().items()}
-    report = plane.questions.queues.report(capacity)
+    report = plane.questions.queues.report(capacity, time.time())
     return Json(
         {
             "queues": [_row(use, plane.waiting_in(use.queue.code), capacity) for use in report.queues],
@@ -113,6 +113,7 @@ async def queues(request: Request) -> Json[QueuesAnswer]:
                     "tenant": one.tenant,
                     "weight": one.weight,
                     "share": round(one.share, 4),
+                    "share_with_past": round(one.share_with_past, 4),
                     "deviation": round(one.deviation, 4),
                 }
                 for one in report.tenants
@@ -131,6 +132,7 @@ def _row(use: QueueUse, waiting: int, capacity: Amounts) -> QueueRow:
         "leaf": use.leaf,
         "weight": queue.weight,
         "share": round(use.share, 4),
+        "share_with_past": round(use.share_with_past, 4),
         "dominant": use.dominant,
         "waiting": waiting,
         "max_workloads": queue.max_workloads,

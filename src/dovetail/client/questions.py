@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         FragmentationReport,
         PlanAnswer,
         Plans,
+        RefusalPage,
         WhyNotAnswer,
     )
 
@@ -31,6 +32,14 @@ class QuestionCalls:
     def why_not(self, ref: str | int, node: str, namespace: str | None = None) -> WhyNotAnswer:
         path = f"{workload_path(ref)}/why-not/{quote(node, safe='')}"
         return cast("WhyNotAnswer", self._http.json("GET", path, params={"namespace": namespace}))
+
+    def refusals(
+        self, ref: str | int, step: str, namespace: str | None = None, *, limit: int | None = None, offset: int = 0
+    ) -> RefusalPage:
+        """The nodes that one step of its funnel refuses now, and why. `step`: a filter, as `explain` names it."""
+        path = f"{workload_path(ref)}/refusals/{quote(step, safe='')}"
+        params = {"namespace": namespace, "limit": limit, "offset": offset or None}
+        return cast("RefusalPage", self._http.json("GET", path, params=params))
 
     def plan(self, work: Work | Sequence[Work] | bytes, *, tasks: int | None = None) -> list[PlanAnswer]:
         """Where each workload would go now, each by itself. Bytes are YAML as it stands in a file."""

@@ -166,10 +166,14 @@ class Usage:
 
     def weighted_share(self, queue: int, now: float) -> float:
         """What siblings are ranked by: the dominant share, with past usage if there is a half-life, over the weight."""
+        return self.share_with_past(queue, now) / self._queue_weights[queue]
+
+    def share_with_past(self, queue: int, now: float) -> float:
+        """The queue's dominant share, with past usage if there is a half-life."""
         account = self._queues[queue]
         if self.half_life_s is None:
-            return dominant(account.used, self._inverse) / self._queue_weights[queue]
-        return account.share_with_past(self._inverse, now, self.half_life_s) / self._queue_weights[queue]
+            return dominant(account.used, self._inverse)
+        return account.share_with_past(self._inverse, now, self.half_life_s)
 
     def weighted_share_of_tenant(self, queue: int, tenant: str, now: float) -> float:
         """What the tenants of a queue are ranked by."""

@@ -4,6 +4,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
+from dovetail.responses.problems import FieldProblem
 from dovetail.responses.workloads import PredictedStart, WorkloadRow
 
 
@@ -98,6 +99,17 @@ class NodeRefusal(TypedDict):
     resource: NotRequired[str]
     needed: NotRequired[str]
     free: NotRequired[str]
+
+
+class RefusedNode(NodeRefusal):
+    node: str
+
+
+class RefusalPage(TypedDict):
+    """Nodes that passed all filters before this one. `total`: how many it refuses, on this page and others."""
+
+    items: list[RefusedNode]
+    total: int
 
 
 class TotalPoints(TypedDict):
@@ -204,7 +216,10 @@ class PlanAnswer(PlacementBlockers):
 
 
 class Plans(TypedDict):
+    """`errors`: what is wrong with the definitions, where that was asked for; there are no plans then."""
+
     plans: list[PlanAnswer]
+    errors: NotRequired[list[FieldProblem]]
 
 
 class NodeFit(TypedDict):

@@ -1,5 +1,7 @@
 """Answers about the pending queue, the tree of queues, and reservations."""
 
+from typing import NotRequired
+
 from typing_extensions import TypedDict
 
 from dovetail.responses.workloads import PredictedStart
@@ -45,7 +47,8 @@ class QueueResource(TypedDict):
 
 
 class QueueRow(TypedDict):
-    """One queue with all queues below it. `dominant`: the resource of which it holds the largest share."""
+    """One queue with all queues below it. `dominant`: the resource of which it holds the largest share.
+    `share_with_past`: its mean with what was held before, as `fair` counts it; equal to `share` without a half-life."""
 
     path: str
     name: str
@@ -53,6 +56,7 @@ class QueueRow(TypedDict):
     leaf: bool
     weight: float
     share: float
+    share_with_past: NotRequired[float]
     dominant: str | None
     waiting: int
     max_workloads: int | None
@@ -79,6 +83,7 @@ class TenantRow(TypedDict):
     tenant: str
     weight: float
     share: float
+    share_with_past: NotRequired[float]
     deviation: float
 
 

@@ -49,6 +49,38 @@ def test_waiting_work_is_explained_with_what_is_short_now(http: httpx.Client) ->
     http.delete("/workloads/waits")
 
 
+def test_a_step_of_the_funnel_opens_into_the_nodes_that_it_refuses(http: httpx.Client) -> None:
+    submitted(http, {"name": "narrow", "resources": {"gpu": 3}})
+    wait_for(lambda: http.get("/workloads/narrow").json()["reason"])
+    found = http.get("/workloads/narrow/explain").json()["now"]
+    left = found["nodes"]
+    for step in found["funnel"]:
+        page = http.get(f"/workloads/narrow/refusals/{step['filter']}", params={"limit": 1}).json()
+        assert page["total"] == left - step["remaining"], step
+        assert len(page["items"]) == min(1, page["total"])
+        for row in page["items"]:
+            assert row["filter"] == step["filter"]
+            against = http.get(f"/workloads/narrow/why-not/{row['node']}").json()["refused"]
+            assert row["message"] in [refusal["message"] for refusal in against]
+        left = step["remaining"]
+    whole = http.get("/workloads/narrow/refusals/resources").json()
+    assert len(whole["items"]) == whole["total"] > 1
+    second = http.get("/workloads/narrow/refusals/resources", params={"limit": 1, "offset": 1}).json()
+    assert whole["items"][1:2] == second["items"]
+    problem_in(http.get("/workloads/nobody/refusals/resources"), 404)
+    http.delete("/workloads/narrow")
+
+
+def test_an_editor_is_told_what_is_wrong_without_an_error(http: httpx.Client) -> None:
+    text, kind = "name: x\nresources:\n  cpx: 1\n", {"Content-Type": "application/yaml"}
+    found = http.post("/plan", params={"complaints": True}, content=text, headers=kind)
+    assert found.status_code == 200
+    assert found.json()["plans"] == []
+    [error] = found.json()["errors"]
+    assert (error["line"], error["field"]) == (3, "resources.cpx")
+    problem_in(http.post("/plan", content=text, headers=kind), 422)
+
+
 def test_waiting_work_is_told_what_cannot_be_had_and_what_would_help(http: httpx.Client) -> None:
     submitted(http, {"name": "picky", "resources": {"gpu": 3}, "node_selector": {"zone": "east"}})
     wait_for(lambda: http.get("/workloads/picky").json()["reason"])

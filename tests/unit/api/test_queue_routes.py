@@ -115,7 +115,8 @@ def test_the_tree_tells_use_limits_loans_and_fairness(http: httpx.Client) -> Non
     [loan] = found["loans"]
     assert loan["borrowers"] == [{"queue": "guest", "amount": 4}]
     assert loan["lenders"] == [{"queue": "ml/nlp", "amount": 4}]
-    assert found["tenants"] == [{"tenant": "default", "weight": 1.0, "share": 0.5, "deviation": 0.0}]
+    tenant = {"tenant": "default", "weight": 1.0, "share": 0.5, "share_with_past": 0.5, "deviation": 0.0}
+    assert found["tenants"] == [tenant]  # without a half-life the past does not count
 
 
 def test_an_unknown_queue_is_a_mistake_at_its_field(http: httpx.Client) -> None:

@@ -3,9 +3,9 @@
 import time
 from typing import Annotated, Any, cast
 
-from fastapi import Query, Request
+from fastapi import Path, Query, Request
 
-from dovetail.api.protocol.body import Namespace, model_in, plane_of, workloads_in
+from dovetail.api.protocol.body import MAX_ID, Namespace, model_in, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json
 from dovetail.api.questions import sentences
@@ -28,8 +28,10 @@ from dovetail.model.device import WHOLE
 from dovetail.model.reason import Outcome, waits_for_others
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import WorkloadState
+from dovetail.model.text.complaint import Invalid
 from dovetail.model.text.strict import Name
 from dovetail.model.workloads.workload import Workload
+from dovetail.responses.problems import FieldProblem
 from dovetail.responses.questions import (
     CapacityAnswer,
     DecisionRow,
@@ -38,6 +40,8 @@ from dovetail.responses.questions import (
     FragmentedDomain,
     NodeRefusal,
     Plans,
+    RefusalPage,
+    RefusedNode,
     TypicalTask,
     WhyNotAnswer,
 )
@@ -53,12 +57,20 @@ class CapacityQuestion(Workload):
 
 
 @router.post("/plan", tags=["questions"], openapi_extra=takes(Workload, many="workloads"))
-async def plan(request: Request, tasks: Annotated[int, Query(ge=1, le=MOST_TASKS)] = USUAL_TASKS) -> Json[Plans]:
+async def plan(
+    request: Request, tasks: Annotated[int, Query(ge=1, le=MOST_TASKS)] = USUAL_TASKS, complaints: bool = False
+) -> Json[Plans]:
     """Where the tasks would go now, with the funnel and the scores of each. Nothing is changed. `tasks`: how many of
-    each workload are tried at most."""
-    specs = await workloads_in(request)
+    each workload are tried at most. `complaints`: a definition that cannot be used is answered with its errors (200),
+    for editors that ask while somebody types."""
     plane = plane_of(request)
-    await plane.check(specs)
+    try:
+        specs = await workloads_in(request)
+        await plane.check(specs)
+    except Invalid as error:
+        if not complaints:
+            raise
+        return Json({"plans": [], "errors": [cast("FieldProblem", one.to_dict()) for one in error.complaints]})
     return Json({"plans": await plans(plane, specs, tasks)})
 
 
@@ -156,6 +168,27 @@ async def why_not(request: Request, ref: str, node: str, namespace: Namespace = 
             "best": explanation_of(asked.explanation)["best"],
         }
     )
+
+
+@router.get("/workloads/{ref}/refusals/{step}", tags=["questions"])
+async def refusals(
+    request: Request,
+    ref: str,
+    step: Annotated[str, Path(max_length=200)],
+    namespace: Namespace = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+) -> Json[RefusalPage]:
+    """The nodes that a step of its funnel refuses now, each with the reason. `step`: the name of a filter, as `explain`
+    lists them; one that refuses no node, or is none, has an empty page."""
+    plane = plane_of(request)
+    row = await plane.resolve(ref, namespace)
+    shape, questions = _shape(plane, row), plane.questions.explanations
+    found = await plane.ask(
+        lambda _: in_one(lambda: questions.refused_at(shape, step, row["id"], time.time(), limit, offset))
+    )
+    items = [cast("RefusedNode", {"node": node, **refusal.to_dict()}) for node, refusal in found.nodes]
+    return Json({"items": items, "total": found.total})
 
 
 def _shape(plane: ControlPlane, row: dict[str, Any]) -> Shape:

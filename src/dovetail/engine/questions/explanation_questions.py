@@ -14,7 +14,7 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.reason import Explanation, Refused
 from dovetail.model.requests.shape import Shape
 from dovetail.placement.contract import Request
-from dovetail.placement.pipeline.refusal import refusals
+from dovetail.placement.pipeline.refusal import refusals, refused_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,13 @@ class ExpressionCheck(NamedTuple):
     satisfying: int
     nodes: int
     failing: list[tuple[str, str]]
+
+
+class RefusedNodes(NamedTuple):
+    """Some of the nodes that a filter refuses, and how many it refuses in all."""
+
+    nodes: list[tuple[str, Refused]]
+    total: int
 
 
 class ExplanationQuestions:
@@ -81,6 +88,15 @@ class ExplanationQuestions:
                 together = "" if refused is None else refused.message
         best = None if choice.row is None else cluster.names[choice.row]
         return WhyNot(node, against, rank, int(np.count_nonzero(alive)), best, choice.explanation, together)
+
+    def refused_at(
+        self, shape: Shape, step: str, workload: int, now: float, limit: int, offset: int = 0
+    ) -> RefusedNodes:
+        """Which nodes one filter of the funnel refuses, and why each."""
+        with self._state.no_trace():
+            pipeline, request = self._state.pipelines[shape.profile], self._request(shape, workload, now)
+            view = View(self._state.cluster)  # after the request, as above
+            return RefusedNodes(*refused_at(request, pipeline.evaluator, view, step, limit, offset))
 
     def points_of(self, shape: Shape, node: str) -> tuple[float, dict[str, float]]:
         """Total and points per score of one node, feasible or not."""

@@ -13,7 +13,7 @@ from dovetail.engine.state.work import QueuePlace, Work
 from dovetail.model.resources import SLOTS, Amounts
 from dovetail.model.workloads.workload import Workload
 from dovetail.queueing.quota import Loan
-from dovetail.queueing.tree import Queue
+from dovetail.queueing.tree import ROOT, Queue
 
 
 class PendingWorkload(NamedTuple):
@@ -40,6 +40,7 @@ class QueueUse(NamedTuple):
     queue: Queue
     leaf: bool
     share: float
+    share_with_past: float
     dominant: str | None
     used: Amounts
     borrowed: Amounts
@@ -59,6 +60,7 @@ class TenantShare(NamedTuple):
     tenant: str
     weight: float
     share: float
+    share_with_past: float
     deviation: float
 
 
@@ -86,14 +88,20 @@ class QueueQuestions:
         """The code and the path of every queue, parents before children."""
         return [(queue.code, queue.path) for queue in self._state.router.queues.queues[1:]]
 
-    def report(self, capacity: Amounts) -> QueueReport:
+    def report(self, capacity: Amounts, now: float = 0.0) -> QueueReport:
         """`capacity`: what the online nodes have in total, by resource."""
         state = self._state
         with state.no_trace():
             state.accounts.refresh_capacity()
             fair, usage, borrowing = state.settings.fair, state.accounts.usage, state.accounts.quotas.borrowing
             tenants = [
-                TenantShare(tenant, fair.weight_of(tenant), usage.share_of_tenant(tenant), deviation)
+                TenantShare(
+                    tenant,
+                    weight := fair.weight_of(tenant),
+                    usage.share_of_tenant(tenant),
+                    usage.weighted_share_of_tenant(ROOT, tenant, now) * weight,
+                    deviation,
+                )
                 for tenant, deviation in usage.fair_share_deviation().items()
             ]
             tree = state.router.queues
@@ -102,7 +110,7 @@ class QueueQuestions:
                 for resource in sorted(tree.shared_out)
                 if (borrowers := borrowing.borrowers(resource))
             ]
-            queues = [_use(state, queue, capacity) for queue in tree.queues[1:]]
+            queues = [_use(state, queue, capacity, now) for queue in tree.queues[1:]]
             return QueueReport(queues, tree.shared_out, loans, fair.tenant, tenants)
 
     def path(self, spec: Workload) -> str:
@@ -174,12 +182,13 @@ class QueueQuestions:
         return work.message if work is not None and is_parked else ""
 
 
-def _use(state: EngineState, queue: Queue, capacity: Amounts) -> QueueUse:
+def _use(state: EngineState, queue: Queue, capacity: Amounts, now: float) -> QueueUse:
     used = dict(state.accounts.usage.used(queue.code))
     return QueueUse(
         queue=queue,
         leaf=state.router.queues.is_leaf(queue.code),
         share=state.accounts.usage.share_of(queue.code),
+        share_with_past=state.accounts.usage.share_with_past(queue.code, now),
         dominant=_dominant(used, queue, capacity),
         used=used,
         borrowed=dict(state.accounts.quotas.borrowing.borrowed(queue.code)),

@@ -59,9 +59,25 @@ def refusals(request: Request, evaluator: Evaluator, cluster: Cluster, row: int)
     return found
 
 
-def _word(plugin: Filter, request: Request, view: View) -> Refused:
+def refused_at(
+    request: Request, evaluator: Evaluator, view: View, name: str, limit: int, offset: int = 0
+) -> tuple[list[tuple[str, Refused]], int]:
+    """The nodes that passed every filter before this one and not this one, each with its word, and how many there are
+    in all. Nothing where no filter has that name."""
+    filtered = evaluator.run_filters(request, view)
+    before = view.present if request.among is None else view.present & request.among[view.rows]
+    for plugin, stage in zip(evaluator.filters, filtered.stages, strict=True):
+        if plugin.name == name:
+            rows = np.flatnonzero(before & ~stage)
+            some = view.subset(rows[offset : offset + limit])
+            return [(some.name(place), _word(plugin, request, some, place)) for place in range(some.size)], len(rows)
+        before = stage
+    return [], 0
+
+
+def _word(plugin: Filter, request: Request, view: View, position: int = 0) -> Refused:
     try:
-        return plugin.refuse(request, view, 0)
+        return plugin.refuse(request, view, position)
     except Exception as error:  # the decision stands even if the filter cannot explain it
         return Refused(plugin.name, plugin.reason, _without_words(plugin, error))
 

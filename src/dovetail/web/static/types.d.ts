@@ -2627,7 +2627,6 @@ export interface components {
          *
          *     row        its number, which stays as long as the node does
          *     domain     index of its narrowest domain, -1: it is in none
-         *     backend    index into `backends`
          *     gpu_used   a character for each GPU, by slot: `0` free, `1` to `9` tenths in use, `A` all of it
          *     cpu_share, memory_share   allocated, 0 to 1
          *     health     index into `legend`
@@ -2643,8 +2642,6 @@ export interface components {
             name: string[];
             /** Domain */
             domain: number[];
-            /** Backend */
-            backend: number[];
             /** Gpus */
             gpus: number[];
             /** Gpu Used */
@@ -3759,10 +3756,15 @@ export interface components {
             node: string | null;
             explanation: components["schemas"]["DecisionExplanation"];
         };
-        /** Plans */
+        /**
+         * Plans
+         * @description `errors`: what is wrong with the definitions, where that was asked for; there are no plans then.
+         */
         Plans: {
             /** Plans */
             plans: components["schemas"]["PlanAnswer"][];
+            /** Errors */
+            errors?: components["schemas"]["FieldProblem"][];
         };
         /**
          * PolicyAttachments
@@ -4268,6 +4270,7 @@ export interface components {
         /**
          * QueueRow
          * @description One queue with all queues below it. `dominant`: the resource of which it holds the largest share.
+         *     `share_with_past`: its mean with what was held before, as `fair` counts it; equal to `share` without a half-life.
          */
         QueueRow: {
             /** Path */
@@ -4282,6 +4285,8 @@ export interface components {
             weight: number;
             /** Share */
             share: number;
+            /** Share With Past */
+            share_with_past?: number;
             /** Dominant */
             dominant: string | null;
             /** Waiting */
@@ -4398,6 +4403,35 @@ export interface components {
             why: string;
             /** Took Ms */
             took_ms: number | null;
+        };
+        /**
+         * RefusalPage
+         * @description Nodes that passed all filters before this one. `total`: how many it refuses, on this page and others.
+         */
+        RefusalPage: {
+            /** Items */
+            items: components["schemas"]["RefusedNode"][];
+            /** Total */
+            total: number;
+        };
+        /** RefusedNode */
+        RefusedNode: {
+            /** Filter */
+            filter: string;
+            /** Reason */
+            reason: string;
+            /** Message */
+            message: string;
+            /** Eviction */
+            eviction: string;
+            /** Resource */
+            resource?: string;
+            /** Needed */
+            needed?: string;
+            /** Free */
+            free?: string;
+            /** Node */
+            node: string;
         };
         /**
          * RegisteredNode
@@ -5502,6 +5536,8 @@ export interface components {
             weight: number;
             /** Share */
             share: number;
+            /** Share With Past */
+            share_with_past?: number;
             /** Deviation */
             deviation: number;
         };
@@ -5686,8 +5722,7 @@ export interface components {
         /**
          * TopologyMap
          * @description `full`: it holds all nodes; otherwise those that changed after the version that was asked for, and `gone`, the
-         *     rows that have no node any more. Without `domains`, they have not changed either. `tenants` and
-         *     `backends` only grow.
+         *     rows that have no node any more. Without `domains`, they have not changed either. `tenants` only grows.
          */
         TopologyMap: {
             /** Version */
@@ -5700,8 +5735,6 @@ export interface components {
             legend: string[];
             /** Tenants */
             tenants: string[];
-            /** Backends */
-            backends: string[];
             nodes: components["schemas"]["MapNodes"];
             /** Gone */
             gone: number[];

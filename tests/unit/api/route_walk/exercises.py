@@ -193,6 +193,23 @@ def why_not(walk: Walk) -> None:
         assert walk.client.why_not("anywhere", "node-1")["best"]
 
 
+@exercises("POST /plan")
+def plan_what_is_wrong(walk: Walk) -> None:
+    work = {"name": "x", "resources": {"cpu": 2}, "limits": {"cpu": 1}}
+    answer = walk.http.post("/plan", params={"complaints": True}, json=work).json()
+    assert answer["plans"] == []
+    assert answer["errors"][0]["field"] == "limits.cpu"
+
+
+@exercises("GET /workloads/{ref}/refusals/{step}")
+def refusals(walk: Walk) -> None:
+    with walk.submitted("nowhere", resources=TOO_LARGE):
+        page = walk.client.refusals("nowhere", "resources", limit=1)
+        assert page["total"] >= 1
+        assert page["items"][0]["message"]
+        assert walk.client.refusals("nowhere", "no-such-filter")["items"] == []
+
+
 @exercises("GET /fragmentation")
 def fragmentation(walk: Walk) -> None:
     walk.client.fragmentation()
