@@ -18,11 +18,13 @@ from dovetail.api import (
     metal,
     names,
     network,
+    overview,
     queues,
     rebalancing,
     services,
     task_output,
     tokens,
+    topology_map,
     traffic,
     usage,
     vms,
@@ -39,7 +41,7 @@ from dovetail.api.protocol.guard import LOGIN, Guard
 from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.api.protocol.openapi import describe
 from dovetail.api.protocol.streams import StreamLimit
-from dovetail.api.questions import questions
+from dovetail.api.questions import questions, recent
 from dovetail.api.system import dashboard, pages, system
 from dovetail.control.plane import ControlPlane
 
@@ -73,6 +75,9 @@ MODULES = (
     service_affinity,
     cost,
     system,
+    overview,
+    topology_map,
+    recent,
 )
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Header, Query, Request
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, digest_of, plane_of, workloads_in
 from dovetail.api.protocol.openapi import Routes, takes
@@ -27,7 +27,7 @@ from dovetail.control.services.workload_names import typed
 from dovetail.engine.questions.plan_questions import StartGuess
 from dovetail.model.task import TaskState, WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
-from dovetail.model.text.strict import MAX_NAME, Strict
+from dovetail.model.text.strict import MAX_NAME, Strict, closest, shown
 from dovetail.model.workloads.caller import submitted_by
 from dovetail.model.workloads.workload import MAX_PATH, Priority, Workload
 from dovetail.responses.questions import DecisionPage, DecisionRow, Plans
@@ -46,26 +46,55 @@ from dovetail.responses.workloads import (
     WorkloadPage,
     WorkloadRow,
 )
-from dovetail.store.contract import DecisionPlace, EventFilter, WorkloadFilter
+from dovetail.store.contract import WORKLOAD_SORTS, DecisionPlace, EventFilter, WorkloadFilter
 
 router = Routes(prefix="/workloads", tags=["workloads"])
 
 _CURSOR = "{at!r}/{workload}/{replica}/{attempt}"
+WorkloadSort = Annotated[str, Field(pattern=rf"^-?({'|'.join(WORKLOAD_SORTS)})$")]
 _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 
 
 class ListQuery(Strict):
-    """Which workloads: every condition that is given must hold. `name` is a part of the name."""
+    """Which workloads: every condition that is given must hold. `state`: one of these, divided by commas or given
+    again. `name` and `search` are parts of the name; `queue` is meant with those below it."""
 
     namespace: str | None = None
-    state: WorkloadState | None = None
+    state: list[str] = []
     user: str | None = None
     service: str | None = None
     priority: Priority | None = None
     name: str | None = None
+    search: Annotated[str | None, Field(max_length=200)] = None
+    queue: Annotated[str | None, Field(max_length=1000)] = None
     unfinished: bool = False
+    sort: WorkloadSort | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_ROWS)] = 100
+    offset: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
     cursor: str | None = None
+    counts: bool = True
+
+    @field_validator("state")
+    @classmethod
+    def _known_states(cls, given: list[str]) -> list[str]:
+        words = [word.strip() for one in given for word in one.split(",") if word.strip()]
+        known = [str(state) for state in WorkloadState]
+        for word in words:
+            if word not in known:
+                raise ValueError(f"unknown state {shown(word)}.{closest(word, known)} Known: {', '.join(known)}")
+        return words
+
+    def filter(self) -> WorkloadFilter:
+        return WorkloadFilter(
+            namespace=self.namespace,
+            states=tuple(self.state),
+            user=self.user,
+            service=self.service,
+            priority=self.priority,
+            name=self.search or self.name,
+            unfinished=self.unfinished,
+            queue=self.queue,
+        )
 
 
 async def summaries_of(plane: ControlPlane, rows: list[dict[str, Any]]) -> list[WorkloadRow]:
@@ -134,14 +163,29 @@ async def submit(
 
 @router.get("")
 async def workloads(request: Request, query: Annotated[ListQuery, Query()]) -> Json[WorkloadPage]:
-    """Workloads, newest first, a page at a time."""
+    """Workloads, newest first, a page at a time. `sort`: by name, namespace, queue, submitted, state, wait or priority,
+    with `-` before it in descending order. `offset` leaves out so many; `cursor` goes on after a page. `counts=false`
+    spares counting them."""
     plane = plane_of(request)
-    where = WorkloadFilter(**query.model_dump(exclude={"limit", "cursor"}))
+    where = query.filter()
+    sort = query.sort or ""
     try:
-        page = await plane.read(plane.store.workloads, where, query.limit, query.cursor)
+        page = await plane.read(
+            plane.store.workloads, where, query.limit, query.cursor, sort, query.offset, time.time()
+        )
     except ValueError as error:
         raise Invalid([Complaint("query parameter", None, "cursor", str(error))]) from None
-    return Json({"items": await summaries_of(plane, page.items), "cursor": page.cursor})
+    answer: WorkloadPage = {"items": await summaries_of(plane, page.items), "cursor": page.cursor}
+    if query.counts:
+        counts = await plane.read(plane.store.workload_counts, where)
+        wanted = _wanted_states(where)
+        answer |= {"counts": counts, "total": sum(number for state, number in counts.items() if state in wanted)}
+    return Json(answer)
+
+
+def _wanted_states(where: WorkloadFilter) -> set[str]:
+    wanted = set(where.states) or {str(state) for state in WorkloadState}
+    return {word for word in wanted if not where.unfinished or not WorkloadState(word).finished}
 
 
 @router.get("/{ref}")

@@ -174,6 +174,7 @@ class AsyncClient:
 
     # nodes
     nodes = awaited(Client.nodes)
+    node_page = awaited(Client.node_page)
     node = awaited(Client.node)
     register_node = awaited(Client.register_node)
     patch_node = awaited(Client.patch_node)
@@ -287,6 +288,12 @@ class AsyncClient:
     join_tokens = awaited(Client.join_tokens)
     revoke_join_token = awaited(Client.revoke_join_token)
     make_node_token = awaited(Client.make_node_token)
+
+    # overview
+    trends = awaited(Client.trends)
+    attention = awaited(Client.attention)
+    topology_map = awaited(Client.topology_map)
+    recent_decisions = awaited(Client.recent_decisions)
 
     # system
     summary = awaited(Client.summary)

@@ -20,6 +20,7 @@ from dovetail.client.names import NameCalls
 from dovetail.client.network import NetworkCalls
 from dovetail.client.nodes import NodeCalls
 from dovetail.client.output import OutputCalls
+from dovetail.client.overview import OverviewCalls
 from dovetail.client.policies import PolicyCalls
 from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
@@ -56,6 +57,7 @@ class Client(
     TokenCalls,
     LoginCalls,
     VmCalls,
+    OverviewCalls,
     SystemCalls,
 ):
     """Talks to one server. Use it as a context manager, or call `close`.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         InputPieces,
         NodeDetail,
         NodeOrders,
+        NodePage,
         NodeRow,
         NodeTask,
         RegisteredNode,
@@ -27,6 +28,20 @@ class NodeCalls:
 
     def nodes(self) -> list[NodeRow]:
         return cast("list[NodeRow]", self._http.items(f"{API}/nodes"))
+
+    def node_page(
+        self, *, search: str = "", status: str = "", sort: str = "name", limit: int = 100, offset: int = 0
+    ) -> NodePage:
+        """Nodes whose names contain `search`, with one of the statuses (divided by commas): so many of them, and how
+        many there are. `sort`: name, use, health, tasks, cpu, memory or gpu, with `-` before it in descending order."""
+        params = {
+            "search": search or None,
+            "status": status or None,
+            "sort": sort,
+            "limit": limit,
+            "offset": offset or None,
+        }
+        return cast("NodePage", self._http.json("GET", f"{API}/nodes", params=params))
 
     def node(self, name: str) -> NodeDetail:
         return cast("NodeDetail", self._http.json("GET", _node(name)))

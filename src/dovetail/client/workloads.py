@@ -63,26 +63,35 @@ class WorkloadCalls:
         self,
         *,
         namespace: str | None = None,
-        state: str | None = None,
+        state: str | Sequence[str] | None = None,
         user: str | None = None,
         service: str | None = None,
         priority: str | None = None,
         name: str | None = None,
+        queue: str | None = None,
         unfinished: bool = False,
+        sort: str | None = None,
         limit: int = 100,
+        offset: int = 0,
         cursor: str | None = None,
+        counts: bool = False,
     ) -> WorkloadPage:
-        """Newest first. `name` finds every workload whose name contains it."""
+        """Newest first, or by `sort`: name, namespace, queue, submitted, state, wait or priority, with `-` before it in
+        descending order. `name` finds every workload whose name contains it. `counts`: how many there are, by state."""
         params = {
             "namespace": namespace,
-            "state": state,
+            "state": state if state is None or isinstance(state, str) else ",".join(state),
             "user": user,
             "service": service,
             "priority": priority,
             "name": name,
+            "queue": queue,
             "unfinished": unfinished or None,
+            "sort": sort,
             "limit": limit,
+            "offset": offset or None,
             "cursor": cursor,
+            "counts": None if counts else False,
         }
         return cast("WorkloadPage", self._http.json("GET", f"{API}/workloads", params=params))
 

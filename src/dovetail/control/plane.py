@@ -15,6 +15,7 @@ import structlog
 
 from dovetail.constraints.pattern_answers import answer_all, patterns_in
 from dovetail.constraints.syntax import parser
+from dovetail.control.attention.service import AttentionService, AttentionSources
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
 from dovetail.control.cost.book import CostBook, CostSource
@@ -56,6 +57,8 @@ from dovetail.control.subsystems.network.probe_board import ProbeBoard
 from dovetail.control.subsystems.work_access import WorkOfSubsystems
 from dovetail.control.telemetry.logs import DecisionLog
 from dovetail.control.telemetry.metrics import Metrics
+from dovetail.control.telemetry.recent_decisions import DecidedName, DecisionRing
+from dovetail.control.trends.book import LoopCounts, TrendBook
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Ended, names_outside
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
@@ -86,6 +89,7 @@ class ControlPlane:
         self._admission = Admission(self.engine, settings.limits.max_tasks)
         self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
+        self.recent = DecisionRing()
         self.store: Store = sqlite_store(settings.database)
         self.history = HistoryFeed(self.store, self._running)
         given = settings.access.token_file
@@ -110,8 +114,11 @@ class ControlPlane:
         self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
         self.metal = MetalService(self._backends.members, questions.nodes)
         self.cost = CostDesk(self._cost_book())
+        self.trends: TrendBook = self.subsystems.shared("trends")
+        self.trends.attach(self._counts)
         self.services = ServiceDesk(self.subsystems.shared("services"), self.check, self.cost.refuse_over_budget)
         self.discovery = DiscoveryService(self.subsystems.shared("services"), self.questions.network)
+        self.attention = AttentionService(questions, self._attention_sources())
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)
         self.traffic = TrafficService(self.questions)
         self.commands = TaskCommands(self.questions.workloads, self._backends)
@@ -134,6 +141,23 @@ class ControlPlane:
         source = CostSource(self.store.first_price, self.store.cost_facts, self._settled_at, self._note_budget)
         book.attach(source, self.subsystems.settings("cost"))
         return book
+
+    def _attention_sources(self) -> AttentionSources:
+        return AttentionSources(
+            ask=self.ask,
+            definitions=self._specs.many,
+            members=lambda: list(self._backends.members.values()),
+            subsystems=self.subsystems.health,
+            budgets=self.cost.book.statuses,
+            services=self.services.all,
+            contradictions=lambda: self.probe_board.contradictions,
+            trends=self.trends,
+            sampled_every_s=self.subsystems.settings("trends").every,
+        )
+
+    def _counts(self) -> LoopCounts:
+        metrics = self.metrics
+        return LoopCounts(metrics.decisions_total, metrics.failures_total, metrics.times.take_p99())
 
     # --- starting and stopping -------------------------------------------------------------------------------
 
@@ -381,6 +405,7 @@ class ControlPlane:
         for id_, spec in specs:
             self._specs.keep(id_, spec)
         names = {id_: spec.name for id_, spec in specs}
+        self.recent.take(batch.changes.decisions, self._name_of)
         for decision in batch.changes.decisions:
             live = self.questions.workloads.get(decision.task.workload)
             if live is not None:
@@ -397,6 +422,10 @@ class ControlPlane:
             single = record.state is WorkloadState.RUNNING and record.active == 1 and not record.pending
             if single or record.state.finished:
                 self._specs.forget(record.id)
+
+    def _name_of(self, workload: int) -> DecidedName | None:
+        live = self.questions.workloads.get(workload)
+        return None if live is None else DecidedName(live.namespace, live.name)
 
     async def _watch(self) -> None:
         while True:

@@ -37,6 +37,14 @@ class NodeRow(TypedDict):
     resources: dict[str, NodeResource]
 
 
+class NodePage(TypedDict):
+    """`total`: of all pages. `counts`: nodes by status, whatever statuses were asked for."""
+
+    items: list[NodeRow]
+    total: int
+    counts: dict[str, int]
+
+
 class NodeGpu(TypedDict):
     """One GPU of a node. `used`: thousandths of it that tasks have."""
 

@@ -64,10 +64,13 @@ class WorkloadDetail(WorkloadRow, PredictedStart):
 
 
 class WorkloadPage(TypedDict):
-    """Newest first; `cursor` asks for the next page, None after the last."""
+    """Newest first, or as sorted; `cursor` asks for the next page, None after the last. `total` of all pages, and
+    `counts`: by state, whatever states were asked for; None where they were not counted."""
 
     items: list[WorkloadRow]
     cursor: str | None
+    total: NotRequired[int | None]
+    counts: NotRequired[dict[str, int] | None]
 
 
 class MeasuredTaskUse(TypedDict):

@@ -18,6 +18,8 @@ class StoreError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadFilter:
+    """Every condition that is given must hold. `states`: one of these. `queue`: this one, and those below it."""
+
     namespace: str | None = None
     state: str | None = None
     user: str | None = None
@@ -25,6 +27,12 @@ class WorkloadFilter:
     priority: str | None = None
     name: str | None = None  # a part of it
     unfinished: bool = False
+    queue: str | None = None
+    states: tuple[str, ...] = ()
+
+
+#: What a list of workloads can be sorted by; with `-` before it, the largest or latest first.
+WORKLOAD_SORTS = ("name", "namespace", "queue", "submitted", "state", "wait", "priority")
 
 
 class DecisionPlace(NamedTuple):
@@ -38,7 +46,7 @@ class DecisionPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows newest first; `cursor` continues after them, None when there are no more."""
+    """Rows in order; `cursor` continues after them, None when there are no more."""
 
     items: list[dict[str, Any]]
     cursor: str | None
@@ -126,8 +134,14 @@ class Store(Protocol):
     def recent_names(self, limit: int) -> list[dict[str, Any]]:
         """`namespace` and `name` of the newest workloads, each pair once."""
 
-    def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
-        """Rows as of `workload`, without `spec` and `shape_json`. Raises ValueError for a cursor no page gave."""
+    def workloads(
+        self, where: WorkloadFilter, limit: int, cursor: str | None, sort: str = "", offset: int = 0, now: float = 0.0
+    ) -> Page:
+        """Rows as of `workload`, without `spec` and `shape_json`, newest first or by one of `WORKLOAD_SORTS`. `now`:
+        how long those have waited that still wait. Raises ValueError for a cursor no page gave."""
+
+    def workload_counts(self, where: WorkloadFilter) -> dict[str, int]:
+        """By state, every state named: how many there are of it, whatever the filter says about states."""
 
     def spec_json(self, workload_id: int) -> str | None: ...
 

@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, select, text, tu
 from dovetail.model.reason import explanation_dict
 from dovetail.model.record import BackendRecord, TokenRecord
 from dovetail.model.task import WorkloadState
+from dovetail.store import workload_list
 from dovetail.store.activity import FRESH, SUMMARY, id_in, with_devices
 from dovetail.store.contract import DecisionPlace, Page, WorkloadFilter
 from dovetail.store.cost_facts import CostReads
@@ -81,22 +82,30 @@ class Reads(CostReads):
             row["spec"] = orjson.loads(row.pop("spec_json"))
         return found
 
-    def workloads(self, where: WorkloadFilter, limit: int, cursor: str | None) -> Page:
-        query = select(*SUMMARY).order_by(workloads.c.id.desc()).limit(limit + 1)
-        for name in ("namespace", "state", "user", "service", "priority"):
-            wanted = getattr(where, name)
-            if wanted is not None:
-                query = query.where(workloads.c[name] == wanted)
-        if where.name:
-            query = query.where(workloads.c.name.icontains(where.name, autoescape=True))
-        if where.unfinished:
-            query = query.where(workloads.c.state.in_(UNFINISHED))
-        if cursor is not None:
-            query = query.where(workloads.c.id < id_in(cursor))
+    def workloads(
+        self, where: WorkloadFilter, limit: int, cursor: str | None, sort: str = "", offset: int = 0, now: float = 0.0
+    ) -> Page:
+        query = select(*SUMMARY).where(*workload_list.conditions(where)).limit(limit + 1)
+        if sort:
+            offset += _place(cursor)
+            # First the ids alone: sorting whole rows would read the definitions of all workloads.
+            ids = select(workloads.c.id).where(*workload_list.conditions(where))
+            ids = ids.order_by(*workload_list.ordering(sort, now)).limit(limit + 1).offset(offset)
+            query = select(*SUMMARY).where(workloads.c.id.in_(ids)).order_by(*workload_list.ordering(sort, now))
+        else:
+            query = query.order_by(workloads.c.id.desc()).offset(offset)
+            if cursor is not None:
+                query = query.where(workloads.c.id < id_in(cursor))
         found = self._rows(query)
         # One row more than asked for tells whether there is a next page.
         items = found[:limit]
-        return Page(items, str(items[-1]["id"]) if len(found) > limit and items else None)
+        if len(found) <= limit or not items:
+            return Page(items, None)
+        return Page(items, workload_list.cursor_at(offset + limit) if sort else str(items[-1]["id"]))
+
+    def workload_counts(self, where: WorkloadFilter) -> dict[str, int]:
+        query = select(workloads.c.state, func.count().label("number")).group_by(workloads.c.state)
+        return _by_state(self._rows(query.where(*workload_list.conditions(where, any_state=True))))
 
     def spec_json(self, workload_id: int) -> str | None:
         return self._scalar(select(workloads.c.spec_json).where(workloads.c.id == workload_id))
@@ -182,8 +191,7 @@ class Reads(CostReads):
 
     def counts(self) -> dict[str, int]:
         query = select(workloads.c.state, func.count().label("number")).group_by(workloads.c.state)
-        found: dict[str, int] = {row["state"]: row["number"] for row in self._rows(query)}
-        return {str(state): found.get(state, 0) for state in WorkloadState}
+        return _by_state(self._rows(query))
 
     def _rows(self, query: Select[Any]) -> list[dict[str, Any]]:
         with self._reading() as connection:
@@ -192,6 +200,19 @@ class Reads(CostReads):
     def _scalar(self, query: Select[T]) -> T | None:
         with self._reading() as connection:
             return connection.scalar(query)
+
+
+def _by_state(rows: list[dict[str, Any]]) -> dict[str, int]:
+    found: dict[str, int] = {row["state"]: row["number"] for row in rows}
+    return {str(state): found.get(state, 0) for state in WorkloadState}
+
+
+def _place(cursor: str | None) -> int:
+    """Where a page of a sorted list begins. Raises ValueError for a cursor no page gave."""
+    place = 0 if cursor is None else workload_list.place_in(cursor)
+    if place is None:
+        raise ValueError(f"{str(cursor)[:40]!r} is not a cursor that a page of this order gave; leave it out to start")
+    return place
 
 
 def _whole_workloads() -> Select[Any]:

@@ -58,6 +58,9 @@ ASKED = """
     why-not guarded node-1
     capacity --cpu 1
     fragmentation
+    attention
+    trends
+    decisions
     cost
     cost forecast
     cost report

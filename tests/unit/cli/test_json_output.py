@@ -26,6 +26,7 @@ from dovetail.cli.main import app
 from dovetail.client import Client
 from dovetail.client.exchange import ServerAnswer
 from dovetail.client.transport import Transport
+from dovetail.responses.attention import AttentionAnswer
 from dovetail.responses.backends import AddedBackend, BackendDetail, BackendRow
 from dovetail.responses.cloud import CloudInstanceList, CloudOfferRow, ReapedInstances
 from dovetail.responses.combined import (
@@ -60,10 +61,12 @@ from dovetail.responses.policies import (
 from dovetail.responses.questions import CapacityAnswer, ExplainAnswer, FragmentationReport, Plans, WhyNotAnswer
 from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
 from dovetail.responses.rebalancing import Rebalancing
+from dovetail.responses.recent_decisions import RecentDecision
 from dovetail.responses.services import RevisionRow, ServiceDetail, ServiceRow
 from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
 from dovetail.responses.traffic import TrafficRow
+from dovetail.responses.trends import TrendAnswer
 from dovetail.responses.vms import VmChanged, VmMigration, VmRow, VmSnapshotRow
 from dovetail.responses.workloads import AcceptedWorkloads, UsagePage, WorkloadDetail, WorkloadPage
 
@@ -92,6 +95,9 @@ PRINTED: dict[str, Any] = {
     "why-not stuck node-1": WhyNotAnswer,
     "capacity --cpu 1": CapacityAnswer,
     "fragmentation": FragmentationReport,
+    "attention": AttentionAnswer,
+    "trends --since 10m": TrendAnswer,
+    "decisions": list[RecentDecision],
     "cost list": CostPage,
     "cost --by node": CostPage,
     "cost forecast": CostForecast,

@@ -26,13 +26,15 @@ from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.control.plane import ControlPlane
 from dovetail.control.services.nodes import NodeService
 from dovetail.engine.pieces import IsSpent, Pieces, in_one
+from dovetail.engine.questions.node_list import NODE_SORTS, STATUSES
 from dovetail.engine.questions.node_questions import NodeUse
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
 from dovetail.model.task_flows import TaskFlows
 from dovetail.model.task_use import TaskUse
+from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.quantity import Count, MeasuredCores
-from dovetail.model.text.strict import Strict
+from dovetail.model.text.strict import Strict, closest, shown
 from dovetail.model.workloads.affinity import HOST, Level
 from dovetail.model.workloads.selection import LabelKey, LabelValue, Taint
 from dovetail.responses import ItemList
@@ -42,6 +44,7 @@ from dovetail.responses.nodes import (
     NodeGpu,
     NodeInventory,
     NodeOrders,
+    NodePage,
     NodeRow,
     NodeTask,
     RegisteredNode,
@@ -148,14 +151,29 @@ def _detail(plane: ControlPlane, name: str) -> NodeDetail:
 
 
 @router.get("/nodes")
-async def nodes(request: Request) -> Json[ItemList[NodeRow]]:
-    """All nodes by name, with what is in use on each."""
+async def nodes(
+    request: Request,
+    search: Annotated[str, Query(max_length=200, description="a part of the name")] = "",
+    status: Annotated[str, Query(max_length=200, description="one of these, divided by commas")] = "",
+    sort: Annotated[
+        str, Query(pattern=rf"^-?({'|'.join(NODE_SORTS)})$", description="`-` before it: descending")
+    ] = "name",
+    limit: Annotated[int | None, Query(ge=1, le=MAX_ID, description="all if left out")] = None,
+    offset: Annotated[int, Query(ge=0, le=MAX_ID, description="so many are left out")] = 0,
+) -> Json[NodePage]:
+    """Nodes with what is in use on each: all by name, or a page of those that are asked for. `sort` by use is by the
+    resource that is used most; by health the worst come first."""
     plane = plane_of(request)
-    names = sorted(plane.questions.nodes.names)
+    statuses = {word.strip() for word in status.split(",") if word.strip()}
+    if strange := sorted(statuses - set(STATUSES)):
+        words = f"unknown status {shown(strange[0])}.{closest(strange[0], STATUSES)} Known: {', '.join(STATUSES)}"
+        raise Invalid([Complaint("query parameter", None, "status", words)])
+    order = await plane.ask(lambda _: plane.questions.nodes.ordered(search, statuses, sort))
+    names = order.names[offset : None if limit is None else offset + limit]
     rows: list[NodeRow] = []
     for first in range(0, len(names), SLICE):
         rows += await plane.ask(partial(_rows, plane, names[first : first + SLICE]))
-    return Json({"items": rows})
+    return Json({"items": rows, "total": len(order.names), "counts": order.counts})
 
 
 def _rows(plane: ControlPlane, names: list[str], _: IsSpent) -> Pieces[list[NodeRow]]:

@@ -137,6 +137,12 @@ def _chosen(decision: Row) -> str:
     return words
 
 
+def decided(decision: Row) -> str:
+    """One decision: `gpu-3, chosen by auto from 12 of 40 nodes that could take it …`, or why it waits."""
+    words = str(decision["explanation"]["message"]) if decision["node"] is None else _chosen(decision)
+    return words.rstrip(".") or "it waits for its turn"
+
+
 def why_not(workload: str, asked: WhyNot, total: float, holds: bool) -> str:
     """Why a workload is not on a node. `holds`: some task of it is there after all."""
     if holds:

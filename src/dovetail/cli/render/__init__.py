@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         measured_network,
         metal,
         nodes,
+        overview,
         policies,
         profiles,
         queues,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
 __all__ += ["cloud", "cost", "cost_report", "measured_network", "metal", "rebalancing", "replicas"]
-__all__ += ["services", "tokens", "traffic", "vms"]
+__all__ += ["overview", "services", "tokens", "traffic", "vms"]
 
 
 def __getattr__(name: str) -> ModuleType:

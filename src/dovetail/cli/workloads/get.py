@@ -41,12 +41,20 @@ def get(
     ] = None,
     namespace: Annotated[str | None, Option("--namespace", "-n", metavar="NAMESPACE", help="Only this one.")] = None,
     state: Annotated[
-        str | None, Option(metavar="STATE", help="pending, starting, running, succeeded, failed, cancelled.")
+        str | None,
+        Option(metavar="STATE", help="pending, starting, running, succeeded, failed, cancelled; several with commas."),
     ] = None,
     user: Annotated[str | None, Option(metavar="NAME", help="Of this user.")] = None,
     service: Annotated[str | None, Option(metavar="NAME", help="Of this service.")] = None,
     priority: Annotated[str | None, Option(metavar="WORD", help="critical, high, medium, low, batch.")] = None,
-    match: Annotated[str | None, Option(metavar="TEXT", help="Whose name contains this.")] = None,
+    match: Annotated[
+        str | None, Option("--match", "--search", metavar="TEXT", help="Whose name contains this.")
+    ] = None,
+    queue: Annotated[str | None, Option(metavar="QUEUE", help="In this queue, or one below it.")] = None,
+    sort: Annotated[
+        str | None,
+        Option(metavar="COLUMN", help="name, namespace, queue, submitted, state, wait, priority; -COLUMN: descending."),
+    ] = None,
     unfinished: Annotated[bool, Option("--unfinished", "-u", help="Only what has not ended.")] = False,
     limit: Annotated[int, Option(metavar="N", min=1, help="How many at most.")] = 50,
     everything: Annotated[bool, Option("--all", help="As many as there are.")] = False,
@@ -55,7 +63,7 @@ def get(
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
-    """List workloads, newest first, or show some by name.
+    """List workloads, newest first or sorted, or show some by name.
 
     `dovetail get` lists workloads, `dovetail get NAME` shows one, `dovetail get nodes` lists nodes. The replicas of a
     service are one row; -o wide, --all and --service list each.
@@ -68,7 +76,9 @@ def get(
         "service": service,
         "priority": priority,
         "name": match,
+        "queue": queue,
         "unfinished": unfinished,
+        "sort": sort,
     }
     if watch and kind != "workloads":
         raise Failure("--watch shows workloads; for the whole cluster see: dovetail top", ExitCode.USAGE)

@@ -17,6 +17,7 @@ _REBALANCING = "dovetail.control.rebalancing"
 _SERVICES = "dovetail.control.service_controller"
 _MODULE = "dovetail.control.subsystems.built_in"
 _NETWORK = "dovetail.control.subsystems.network"
+_TRENDS = "dovetail.control.trends"
 
 BUILT_IN: dict[str, SubsystemDeclaration] = {
     one.name: one
@@ -61,6 +62,15 @@ BUILT_IN: dict[str, SubsystemDeclaration] = {
             migrations=Path(__file__).parent.parent / "cost" / "revisions",
             opens_later=True,
             shared=f"{_COST}.book:CostBook",
+            always=True,
+        ),
+        SubsystemDeclaration(
+            "trends",
+            f"{_TRENDS}.recorder:TrendRecorder",
+            settings=f"{_TRENDS}.recorder:TrendSettings",
+            migrations=Path(__file__).parent.parent / "trends" / "revisions",
+            opens_later=True,
+            shared=f"{_TRENDS}.book:TrendBook",
             always=True,
         ),
         SubsystemDeclaration("hooks", f"{_MODULE}:Hooks", settings=f"{_MODULE}:HookSettings", hang_s=600.0),

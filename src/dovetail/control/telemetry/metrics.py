@@ -12,6 +12,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily
 
+from dovetail.control.telemetry.decision_times import DecisionTimes
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.queue_questions import QueueReport
 from dovetail.engine.questions.usage_gauges import UsageGauges
@@ -24,6 +25,8 @@ _LATENCIES_S = (0.00001, 0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1,
 _WAITS_S = (0.01, 0.1, 1, 10, 60, 300, 1800, 3600, 4 * 3600, 24 * 3600)
 #: Why tasks fail, or wait again, although a node was found or should have been.
 _NOT_PLACED = frozenset({"timeout", "bind_failed"})
+#: Why an attempt ended that failed and is repeated.
+_FAILED = frozenset({"failed", "restarted", "bind_failed", "crash_loop"})
 MOST_NODES = 2000  # beyond that, nodes are summed up by zone and backend
 
 
@@ -83,12 +86,15 @@ class Metrics:
         self._families: list[GaugeMetricFamily] = []
         self.registry.register(self)
         self.decisions_total = 0
+        self.failures_total = 0  # attempts that failed, whether they are repeated or not
+        self.times = DecisionTimes()
         self._lost_at: dict[TaskId, float] = {}  # tasks that had a node and wait for another
 
     def decided(self, decisions: Sequence[Decision], elapsed_s: float) -> None:
         """The decisions of one slice, at least one, and how long they took."""
         each_s = elapsed_s / len(decisions)
         self.decision_s.observe(each_s)
+        self.times.note(decisions[0].at, each_s, len(decisions))
         # Read now: when the step is durable, some of these workloads may have ended.
         arranged = [one for one in decisions if (shape := self._work.shape(one.task.workload)) and shape.layout]
         if arranged:
@@ -117,9 +123,11 @@ class Metrics:
         self._count_recoveries(batch.changes, now)
 
     def _count_tasks(self, changes: Changes) -> None:
+        self.failures_total += sum(one.reason in _FAILED for one in changes.attempts)
         for (state, reason), count in Counted([(task.state, task.reason) for task in changes.tasks]).items():
             if state.finished:
                 self.finished.labels(str(state)).inc(count)
+                self.failures_total += count if state is TaskState.FAILED else 0
             if reason in _NOT_PLACED and state in (TaskState.FAILED, TaskState.PENDING):
                 self.failures.labels(reason).inc(count)
 

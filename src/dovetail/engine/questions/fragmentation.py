@@ -75,6 +75,17 @@ def fragment_report(state: EngineState) -> FragmentReport:
     return FragmentReport(len(state.learned.mix), [domains[0], *(one for one in domains[1:] if one.gpus)], asks)
 
 
+def free_and_unusable(state: EngineState, rows: Rows) -> tuple[F8, F8]:
+    """float64[row of `rows`], in thousandths of GPUs: what is free, and what of it a typical task cannot use there. A
+    part of the nodes costs a part of the whole report."""
+    state.learned.mix.prepare()
+    typical = state.learned.mix.outlook.typical
+    if typical is None or not len(rows):
+        return np.zeros(len(rows)), np.zeros(len(rows))
+    columns, _ = _looked_at(state.cluster, typical, rows)
+    return columns[1], np.maximum(columns[2], 0.0)
+
+
 def _looked_at(cluster: Cluster, typical: Typical, rows: Rows) -> tuple[F8, list[AskPlaces]]:
     """float64[GPUs, free, unusable, useless; node], and each ask."""
     view = View(cluster).subset(rows)

@@ -1,11 +1,13 @@
 """Nodes and backends by name: which there are, what they offer, how full they are."""
 
-from collections.abc import Iterable, KeysView, Sequence
+from collections.abc import Collection, Iterable, KeysView, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from dovetail.cluster.network.domains import SINGLE, level_column
 from dovetail.engine.events.node_loss import rows_in
+from dovetail.engine.pieces import Pieces
+from dovetail.engine.questions.node_list import NodeOrder, node_order
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.node_failures import FailingWorkload
 from dovetail.model.device import Device
@@ -168,6 +170,10 @@ class NodeQuestions:
     def uses(self) -> list[NodeUse]:
         """All nodes by name."""
         return [self.use(name) for name in sorted(self._cluster.rows)]
+
+    def ordered(self, search: str = "", statuses: Collection[str] = (), sort: str = "name") -> Pieces[NodeOrder]:
+        """The names of nodes as lists want them; `sort` is one of `NODE_SORTS`, perhaps with `-` before it."""
+        return node_order(self._state, search, statuses, sort)
 
     def states(self) -> dict[str, NodeState]:
         cluster, tables = self._cluster, self._cluster.resources

@@ -26,7 +26,7 @@ from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim, nod
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.suggestions.suggestions import CoreMember, Impasse, impasse
+from dovetail.engine.suggestions.suggestions import CoreMember, Impasse, impasse, unsatisfied
 from dovetail.model.reason import Explanation
 from dovetail.model.requests.shape import Shape
 from dovetail.model.workloads.workload import Workload
@@ -130,6 +130,12 @@ class PlanQuestions:
         its waiting tasks."""
         question = ("impasse", spec.model_dump_json(), workload)
         return self._kept(question, now, lambda: impasse(self._state, spec, self._state.work.get(workload), now))
+
+    def core(self, spec: Workload, workload: int, now: float) -> Pieces[tuple[str, ...]]:
+        """Which of its requirements no node meets together, in words. Raises what routing raises."""
+        question = ("core", spec.model_dump_json(), workload)
+        work = self._state.work.get(workload)
+        return self._kept(question, now, lambda: in_one(lambda: unsatisfied(self._state, spec, work, now)))
 
     def capacity(self, spec: Workload, is_spent: IsSpent = never) -> Pieces[FreeCapacity]:
         """How many more tasks of this shape fit: on each node as many as its scarcest requested resource allows. Where

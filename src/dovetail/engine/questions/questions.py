@@ -9,8 +9,10 @@ Left to others: sentences for users (`api.questions`), and when long questions r
 from collections.abc import Hashable
 
 from dovetail.engine.engine import Engine
+from dovetail.engine.questions.attention_questions import AttentionQuestions
 from dovetail.engine.questions.balance_questions import BalanceQuestions
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
+from dovetail.engine.questions.map_questions import MapQuestions
 from dovetail.engine.questions.network_questions import NetworkQuestions
 from dovetail.engine.questions.node_questions import NodeQuestions
 from dovetail.engine.questions.plan_questions import PlanQuestions
@@ -18,6 +20,7 @@ from dovetail.engine.questions.pod_questions import PodQuestions
 from dovetail.engine.questions.policy_questions import PolicyQuestions
 from dovetail.engine.questions.queue_questions import QueueQuestions
 from dovetail.engine.questions.reservation_questions import ReservationQuestions
+from dovetail.engine.questions.trend_questions import TrendQuestions
 from dovetail.engine.questions.usage_gauges import UsageGauges
 from dovetail.engine.questions.workload_questions import WorkloadQuestions
 
@@ -33,6 +36,9 @@ class Questions:
         self.network = NetworkQuestions(self._state)
         self.balance = BalanceQuestions(self._state)
         self.gauges = UsageGauges(self._state)
+        self.trends = TrendQuestions(self._state, self.gauges)
+        self.map = MapQuestions(self._state)
+        self.attention = AttentionQuestions(self._state)
         self.explanations = ExplanationQuestions(self._state)
         self.pods = PodQuestions(self._state)
         self.plans = PlanQuestions(self._state, self.explanations, lambda: self.version)

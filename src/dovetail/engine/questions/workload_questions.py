@@ -36,6 +36,7 @@ class LiveWorkload(NamedTuple):
     name: str
     queue: str  # its path
     submitted_at: float
+    namespace: str
 
 
 class LiveReplica(NamedTuple):
@@ -72,7 +73,7 @@ class WorkloadQuestions:
         work = self._state.work.get(workload)
         if work is None:
             return None
-        return LiveWorkload(work.name, self._state.router.queues[work.queue].path, work.submitted_at)
+        return LiveWorkload(work.name, self._state.router.queues[work.queue].path, work.submitted_at, work.namespace)
 
     def any_ending(self, workloads: Iterable[int]) -> bool:
         """Whether any of these has tasks that are to end and were not told yet."""

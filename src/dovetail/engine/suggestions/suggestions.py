@@ -93,6 +93,16 @@ def impasse(state: EngineState, spec: Workload, work: Work | None, now: float) -
     )
 
 
+def unsatisfied(state: EngineState, spec: Workload, work: Work | None, now: float) -> tuple[str, ...]:
+    """The requirements that no node meets together, in words; none where some node meets all. Nothing is tried."""
+    trial = FitTrial(state, spec, work, now)
+    evaluator, view = state.pipelines[trial.shape.profile].evaluator, View(state.cluster)
+    examination = Examination(evaluator, trial.request(trial.shape.least), view)
+    taking, _ = examination.findings(requirements_of(trial.shape, spec))
+    core = smallest_core(signatures(taking.fails))
+    return () if core is None else tuple(taking.requirements[position].words for position in core.members)
+
+
 class _Position:
     """What every node says to one more task, as the cluster is when this is made."""
 

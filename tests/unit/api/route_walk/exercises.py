@@ -613,6 +613,20 @@ def events(walk: Walk) -> None:
     walk.client.cancel("eventful")
 
 
+@exercises("GET /trends", "GET /attention", "GET /topology/map", "GET /decisions")
+def overview(walk: Walk) -> None:
+    walk.running("seen", resources={"gpu": 1})
+    assert walk.client.trends(since_s=600, points=10, series=["cpu", "use_by_domain"])["step_s"] == 60
+    with walk.submitted("waits-for-ever", resources=TOO_LARGE):
+        wait_for(lambda: walk.client.attention()["items"])
+        assert any(row["name"] == "seen" for row in walk.client.recent_decisions(limit=100))
+    found = walk.client.topology_map(workload="seen")
+    assert found["workload"]["tasks"] == [1]
+    assert not walk.client.topology_map(after=found["version"])["full"]
+    assert walk.client.node_page(search="node", sort="-use", limit=1)["total"] >= 4
+    walk.client.cancel("seen")
+
+
 @exercises("GET /summary", "GET /profiles")
 def summary_and_profiles(walk: Walk) -> None:
     walk.client.summary()

@@ -218,6 +218,17 @@ def availability(walk: CommandWalk) -> None:
     walk.client.remove_node("shaky")
 
 
+@uses("attention", "trends", "decisions")
+def overview(walk: CommandWalk) -> None:
+    walk.running("decided-here")
+    assert "decided-here" in walk.run("decisions --limit 500")
+    walk.client.submit({"name": "much-too-large", "resources": {"cpu": 12345}})
+    wait_for(lambda: "much-too-large fits on no node" in walk.run("attention"))
+    walk.run("trends cpu waiting --since 2h")
+    walk.client.cancel("much-too-large")
+    walk.client.cancel("decided-here")
+
+
 @uses("traffic")
 def traffic(walk: CommandWalk) -> None:
     walk.running("listens")

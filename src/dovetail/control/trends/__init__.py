@@ -1,0 +1,1 @@
+"""How the cluster was over time, kept by the control plane itself: sampled, down-sampled, bounded."""
