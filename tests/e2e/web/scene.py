@@ -1,0 +1,98 @@
+"""A small cluster with something of everything, for tests of pages and for their pictures."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.server_process import ServerProcess
+from tests.patience import wait_for
+
+from dovetail.client import Client
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+_GPUS = {"kind": "simulated", "forever": True, "leaf_spine": {"prefix": "gpu", "spines": 2, "leaves_per_spine": 2}}
+_GPUS["leaf_spine"] |= {
+    "nodes_per_leaf": 4,
+    "racks_per_leaf": 2,
+    "gpus": [{"count": 8, "model": "H200", "memory": "141GiB"}],
+}
+_CLOUD = {"prefix": "cloud", "count": 4, "capacity": {"cpu": 16, "memory": "64GiB"}}
+_HOSTS = {"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 8, "memory": "32GiB"}}
+SETTINGS: dict[str, Any] = {
+    "backends": {
+        "dc1": _GPUS,
+        "cloud": {
+            "kind": "simulated",
+            "forever": True,
+            "groups": [_CLOUD | {"offer": {"price_per_hour": 3600.0, "currency": "USD"}, "labels": {"disk": "nvme"}}],
+        },
+        "vms": {
+            "kind": "simulated",
+            "forever": True,
+            "migrates": True,
+            "groups": [_HOSTS],
+            "vms_of_others": ["legacy"],
+        },
+    },
+    "subsystems": {"cost": {"every": "200ms"}},
+}
+
+
+def fill(client: Client) -> None:
+    """Work of every kind, rules, and things that go wrong. Messages and labels hold text that wants to be a script."""
+    in_cloud = {"allow": ["cloud"]}
+    vm = {"kind": "vm", "vm": {"image": "debian.qcow2"}, "resources": {"cpu": 1, "memory": "1GiB"}}
+    client.set_policy(
+        {
+            "name": "nvme-only",
+            "require": 'node.labels.disk == "nvme"',
+            "applies_to": {"namespaces": ["db-*"]},
+            "description": HOSTILE,
+        },
+        by=HOSTILE,
+        note="the database needs it",
+    )
+    client.submit(
+        [
+            {"name": "train", "namespace": "research", "replicas": 4, "gang": {"min": 4}, "resources": {"cpu": 16, "memory": "64GiB", "gpu": 8}, "run": {"command": ["sh", "-c", HOSTILE]}},
+            {"name": "notebook", "namespace": "research", "resources": {"cpu": 4, "gpu": 1}, "user": "ada"},
+            {"name": "store", "namespace": "db-1", "resources": {"cpu": 2, "memory": "8GiB"}, "backends": in_cloud},
+            {"name": "too-large", "resources": {"cpu": 4, "gpu": 200}},
+            {"name": "machine", **vm, "backends": {"allow": ["vms"]}},
+        ]
+    )  # fmt: skip
+    web = {
+        "name": "web",
+        "resources": {"cpu": 1},
+        "replicas": 3,
+        "update": {"drain": "0s"},
+        "backends": in_cloud,
+        "ports": [{"name": "http"}],
+    }
+    client.apply([web])
+    client.reserve_ahead(
+        {
+            "node": "cloud-4",
+            "start": "+1h",
+            "duration": "2h",
+            "tenant": "research",
+            "holder": HOSTILE,
+            "resources": {"cpu": 4},
+        }
+    )
+    client.reserve_ahead({"node": "gpu-s2-l2-n4", "duration": "3h", "holder": "ops"})
+    client.set_budget("db-1", 10_000)
+    client.patch_node("cloud-1", labels={"note": "a"})
+    client.cordon("gpu-s1-l1-n2", reason=HOSTILE)
+    wait_for(lambda: client.service("web")["ready"] == 3, "the service runs")
+    wait_for(lambda: client.workload("machine")["state"] == "running", "the VM runs")
+
+
+@contextmanager
+def scene(folder: Path) -> Iterator[ServerProcess]:
+    """A server with all of that."""
+    with ServerProcess(folder, SETTINGS) as server:
+        with Client(server.url) as client:
+            fill(client)
+        yield server
