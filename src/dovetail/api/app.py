@@ -31,6 +31,7 @@ from dovetail.api import (
     workload_changes,
     workloads,
 )
+from dovetail.api.copies import routes as copies
 from dovetail.api.nodes import nodes, probes, sessions
 from dovetail.api.nodes.fast_reports import FastReports
 from dovetail.api.policies import policies, service_affinity
@@ -78,6 +79,7 @@ MODULES = (
     overview,
     topology_map,
     recent,
+    copies,
 )
 
 

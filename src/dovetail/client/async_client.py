@@ -298,6 +298,9 @@ class AsyncClient:
     # system
     summary = awaited(Client.summary)
     profiles = awaited(Client.profiles)
+    snapshot = awaited(Client.snapshot)
+    what_if = awaited(Client.what_if)
+    preview_profile = awaited(Client.preview_profile)
     events = iterated(Client.events)
     past_events = awaited(Client.past_events)
     health = awaited(Client.health)

@@ -26,6 +26,7 @@ from dovetail.client.questions import QuestionCalls
 from dovetail.client.queues import QueueCalls
 from dovetail.client.rebalancing import RebalancingCalls
 from dovetail.client.services import ServiceCalls
+from dovetail.client.snapshots import SnapshotCalls
 from dovetail.client.system import SystemCalls
 from dovetail.client.tokens import TokenCalls
 from dovetail.client.transport import Transport
@@ -59,6 +60,7 @@ class Client(
     VmCalls,
     OverviewCalls,
     SystemCalls,
+    SnapshotCalls,
 ):
     """Talks to one server. Use it as a context manager, or call `close`.
 

@@ -32,6 +32,7 @@ from dovetail.control.services.access import AccessService
 from dovetail.control.services.admin_token import AdminToken
 from dovetail.control.services.backends import BackendService
 from dovetail.control.services.discovery import DiscoveryService
+from dovetail.control.services.live_copy import LiveCopy
 from dovetail.control.services.machines import MachineService
 from dovetail.control.services.metal import MetalService
 from dovetail.control.services.network import NetworkService
@@ -377,6 +378,13 @@ class ControlPlane:
         if self.trouble:
             raise Unavailable(f"cannot accept anything now: {self.trouble}")
         return self._loop
+
+    async def copy(self) -> LiveCopy:
+        """For another process: the state as of a step that is durable on return, with all that was learned."""
+        self._running().remember_soon()
+        await self._apply([])
+        name = self.settings.folder.name
+        return LiveCopy(self.settings.database, self.settings.scheduling, name, self.questions.network.measured)
 
     async def _apply(self, events: list[Event]) -> None:
         """Returns when the events are durable."""

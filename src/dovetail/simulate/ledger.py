@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dovetail.model.record import Changes
+from dovetail.model.record import Changes, RestoredWorkload
 from dovetail.model.resources import SLOTS, Amounts
-from dovetail.model.task import TaskId, WorkloadState
+from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Workload
 
 SPANS = 128
+SHORTEST_RUN_S = 10.0  # as in the literature: a short job that waits a little is not slowed down a thousand times
 FIRST_SPAN_S = 1.0
 
 
@@ -84,10 +85,19 @@ class WorkloadLife:
     reason: str = ""
     message: str = ""
     attempts: int = 0
+    preempted: int = 0  # of its tasks, again and again if need be
 
     @property
     def wait_s(self) -> float | None:
         return None if self.all_placed_at is None else self.all_placed_at - self.submitted_at
+
+    @property
+    def slowdown(self) -> float | None:
+        """Bounded: its time in the system by its run time, of at least ten seconds; None where it has not ended."""
+        if self.all_placed_at is None or self.finished_at is None or self.wait_s is None:
+            return None
+        run_s = self.finished_at - self.all_placed_at
+        return max(1.0, (self.wait_s + run_s) / max(run_s, SHORTEST_RUN_S))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,7 @@ class SimulationLedger:
     lives: dict[int, WorkloadLife] = field(default_factory=dict)
     turned_away: list[RefusedWorkload] = field(default_factory=list)
     decisions: int = 0
+    preemptions: int = 0  # of tasks
     refusals: Counter[str] = field(default_factory=Counter)  # decisions without a node, by reason
     live: int = 0  # workloads accepted and not finished
     waiting: int = 0  # tasks without a node, of unfinished workloads
@@ -123,6 +134,10 @@ class SimulationLedger:
         """Tasks that hold a node."""
         return len(self._held)
 
+    def pending(self, workload: int) -> int:
+        """Its tasks that wait for a node; none of a finished one does."""
+        return self._pending.get(workload, 0)
+
     def submitted(self, id_: int, spec: Workload, now: float) -> None:
         self.lives[id_] = WorkloadLife(
             id=id_,
@@ -139,26 +154,32 @@ class SimulationLedger:
         self.waiting += spec.replicas
         self._pending[id_] = spec.replicas
 
-    def take(self, changes: Changes, now: float) -> None:
-        """What the engine changed at this moment."""
-        for decision in changes.decisions:
-            self.decisions += 1
-            if decision.node is None:
-                self.refusals[str(decision.explanation.outcome)] += 1
-                continue
-            life = self.lives[decision.task.workload]
-            life.attempts += 1
-            if decision.attempt == 1:
+    def restored(self, workload: RestoredWorkload, spec: Workload, at: float) -> None:
+        """A workload of a snapshot that was taken `at`. What happened before is at times below 0."""
+        self.submitted(workload.id, spec, workload.submitted_at - at)
+        life, pending = self.lives[workload.id], 0
+        placed = [task.placed_at - at for task in workload.tasks if task.placed_at is not None]
+        for task in workload.tasks:
+            pending += task.state is TaskState.PENDING
+            if task.attempt or task.state is not TaskState.PENDING:
                 life.unplaced -= 1
-                if life.first_placed_at is None:
-                    life.first_placed_at = decision.at
-                if not life.unplaced:
-                    life.all_placed_at = decision.at
-            if decision.task not in self._held:
-                self._held[decision.task] = now
+            if task.state.holds_node:
+                self._held[task.task] = 0.0
                 for resource, amount in life.amounts.items():
                     self._allocated[resource] += amount
+        life.first_placed_at = min(placed, default=None)
+        life.all_placed_at = max(placed, default=life.submitted_at) if not life.unplaced else None
+        life.state, life.reason, life.message = workload.record.state, workload.record.reason, workload.record.message
+        self.waiting += pending - self._pending[workload.id]
+        self._pending[workload.id] = pending
+
+    def take(self, changes: Changes, now: float) -> None:
+        """What the engine changed at this moment."""
+        self.preemptions += changes.preempted
+        self._take_decisions(changes, now)
         for task in changes.tasks:
+            if task.is_preempted:
+                self.lives[task.task.workload].preempted += 1
             if not task.state.holds_node and task.task in self._held:
                 self._release(task.task, now)
         for record in changes.workloads:
@@ -172,6 +193,25 @@ class SimulationLedger:
                 self.live -= 1
                 del self._pending[record.id]
         self._measure(now)
+
+    def _take_decisions(self, changes: Changes, now: float) -> None:
+        for decision in changes.decisions:
+            self.decisions += 1
+            if decision.node is None:
+                self.refusals[str(decision.explanation.outcome)] += 1
+                continue
+            life = self.lives[decision.task.workload]
+            life.attempts += 1
+            if decision.attempt == 1:
+                life.unplaced -= 1
+                if life.first_placed_at is None:
+                    life.first_placed_at = now
+                if not life.unplaced:
+                    life.all_placed_at = now
+            if decision.task not in self._held:
+                self._held[decision.task] = now
+                for resource, amount in life.amounts.items():
+                    self._allocated[resource] += amount
 
     def capacity(self, amounts: Mapping[str, int], now: float) -> None:
         """What online nodes have, whenever that changes."""

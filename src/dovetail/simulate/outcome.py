@@ -13,6 +13,7 @@ import numpy as np
 from dovetail.model.resources import CORE_RESOURCES, CPU, GPU
 from dovetail.model.task import WorkloadState
 from dovetail.simulate.ledger import SimulationLedger, Timeline, WorkloadLife
+from dovetail.simulate.measuring import Measured, TrafficTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,16 @@ class Waits:
     median_s: float | None
     p95_s: float | None
     max_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdowns:
+    """Bounded slowdown of the workloads that ended: time in the system by run time, of at least ten seconds."""
+
+    count: int
+    mean: float | None
+    median: float | None
+    p95: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,11 @@ class SimulationOutcome:
     unplaced_by_reason: dict[str, int]
     unplaced: list[Unplaced]
     turned_away: list[dict[str, Any]]
+    slowdowns: Slowdowns
+    fairness: float | None  # Jain's index over the tenants' mean slowdowns; 1: all are slowed down alike
+    preemptions: int  # of tasks
+    fragmentation: Utilisation | None  # where it was measured
+    traffic: TrafficTimes | None  # where it was measured
     lives: list[WorkloadLife]
 
     def to_dict(self, *, every_workload: bool = False) -> dict[str, Any]:
@@ -87,8 +103,11 @@ class SimulationOutcome:
         return found
 
 
-def outcome_of(ledger: SimulationLedger, ended_at: float, still_running: int, digest: str) -> SimulationOutcome:
+def outcome_of(
+    ledger: SimulationLedger, ended_at: float, still_running: int, digest: str, measured: Measured | None = None
+) -> SimulationOutcome:
     lives = list(ledger.lives.values())
+    fragments = None if measured is None else measured.fragmentation
     finished = [life.finished_at for life in lives if life.finished_at is not None]
     last = max(finished, default=0.0) if len(finished) == len(lives) else ended_at
     unplaced = [life for life in lives if not life.state.finished and life.all_placed_at is None]
@@ -97,7 +116,7 @@ def outcome_of(ledger: SimulationLedger, ended_at: float, still_running: int, di
     return SimulationOutcome(
         digest=digest,
         ended_at_s=ended_at,
-        makespan_s=last - min((life.submitted_at for life in lives), default=0.0) if lives else 0.0,
+        makespan_s=last - max(0.0, min((life.submitted_at for life in lives), default=0.0)) if lives else 0.0,
         workloads=len(lives),
         tasks=sum(life.replicas for life in lives),
         decisions=ledger.decisions,
@@ -113,6 +132,11 @@ def outcome_of(ledger: SimulationLedger, ended_at: float, still_running: int, di
         unplaced_by_reason=dict(Counter(life.reason or "not looked at yet" for life in unplaced).most_common()),
         unplaced=[_unplaced(life, ended_at) for life in unplaced],
         turned_away=[asdict(turned) for turned in ledger.turned_away],
+        slowdowns=slowdowns_of(lives),
+        fairness=_fairness(lives),
+        preemptions=ledger.preemptions,
+        fragmentation=None if fragments is None else _use(fragments),
+        traffic=None if measured is None else measured.traffic,
         lives=lives,
     )
 
@@ -123,8 +147,29 @@ def _failures(lives: list[WorkloadLife]) -> dict[str, int]:
     return dict(found.most_common())
 
 
+def slowdowns_of(lives: list[WorkloadLife]) -> Slowdowns:
+    found = [life.slowdown for life in lives if life.slowdown is not None and _placed_here(life)]
+    if not found:
+        return Slowdowns(0, None, None, None)
+    median, p95 = np.percentile(found, [50, 95], method="inverted_cdf").tolist()
+    return Slowdowns(len(found), sum(found) / len(found), median, p95)
+
+
+def _fairness(lives: list[WorkloadLife]) -> float | None:
+    by_tenant: dict[str, list[WorkloadLife]] = {}
+    for life in lives:
+        by_tenant.setdefault(life.namespace, []).append(life)
+    means = [mean for theirs in by_tenant.values() if (mean := slowdowns_of(theirs).mean) is not None]
+    return sum(means) ** 2 / (len(means) * sum(mean * mean for mean in means)) if means else None
+
+
+def _placed_here(life: WorkloadLife) -> bool:
+    """Not before the simulation began."""
+    return life.all_placed_at is not None and life.all_placed_at >= 0
+
+
 def waits_of(lives: list[WorkloadLife]) -> Waits:
-    waits = [life.wait_s for life in lives if life.wait_s is not None]
+    waits = [life.wait_s for life in lives if life.wait_s is not None and _placed_here(life)]
     if not waits:
         return Waits(0, None, None, None, None)
     median, p95 = np.percentile(waits, [50, 95], method="inverted_cdf").tolist()

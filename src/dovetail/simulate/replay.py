@@ -3,14 +3,18 @@
 Engine and admission are those of production. At each moment the engine takes all events (arrivals, incidents, reports
 of the simulated world) and decides until it is idle; its commands are executed on the simulated world.
 
+It begins on an empty cluster, or where a snapshot was taken (`start`): then the engine goes on with the times of the
+snapshot, and everything else counts from 0.
+
 Guarantees: the same settings, cluster, arrivals, incidents and seed give the same commands at the same moments, to the
 bit; `SimulationOutcome.digest` is their fingerprint. No wall clock, no waiting, no I/O. Left to others: recording
-what happened (`ledger`).
+what happened (`ledger`), what is measured on the way (`measuring`).
 """
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
 
@@ -24,7 +28,7 @@ from dovetail.engine.admission.admission import Admission, AdmissionConflict, Ci
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
-from dovetail.model.command import Bind, Command, Stop
+from dovetail.model.command import Bind, Command, Stop, attempt_key
 from dovetail.model.event import (
     BindFailed,
     Event,
@@ -40,12 +44,15 @@ from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
 from dovetail.model.plugin_loading import PluginError
 from dovetail.model.policy import Policy
+from dovetail.model.record import Snapshot
+from dovetail.model.task import TaskState
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.profiles import UnknownProfile
 from dovetail.queueing.orderings import OrderingError
 from dovetail.queueing.tree import BadQueues
 from dovetail.simulate.ledger import RefusedWorkload, SimulationLedger
+from dovetail.simulate.measuring import SimulationGauges
 from dovetail.simulate.outcome import SimulationOutcome, outcome_of
 from dovetail.simulate.scenario import BACKEND, Incident, Scenario
 
@@ -59,6 +66,17 @@ Progress = Callable[[float, SimulationLedger], None]
 
 class Unplayable(ValueError):
     """The engine cannot run with these settings: an unknown profile or plugin. Says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a simulation goes on: records of a restart, the definitions of its workloads with their run times, when
+    that was, and what happens first (topology measured, nodes added and removed)."""
+
+    records: Snapshot
+    specs: Mapping[int, Workload]
+    at: float
+    events: Sequence[Event] = ()
 
 
 class Simulation:
@@ -75,14 +93,18 @@ class Simulation:
         watch: Watch | None = None,
         policies: Sequence[Policy] = (),
         topology: Topology | None = None,
+        start: Start | None = None,
+        measured: bool = False,
     ) -> None:
-        """`nodes` are those the world describes unless given; `watch` is shown every event and its commands.
+        """`nodes` are those the world describes unless given; `watch` is shown every event and its commands. `start`:
+        where it goes on from; `nodes` are then those that the world knows. `measured`: fragmentation and traffic times
+        are looked at on the way, which takes longer.
 
         Raises Unplayable when the settings' profiles cannot be built.
         """
         if seed is not None:
             settings, world = settings.model_copy(update={"seed": seed}), world.model_copy(update={"seed": seed})
-        self.engine = _engine(settings)
+        self.engine = engine_of(settings)
         self.ledger = SimulationLedger()
         self.now = 0.0
         self._questions, self._admission = Questions(self.engine), Admission(self.engine)
@@ -102,35 +124,43 @@ class Simulation:
         self._policies = policies
         self._topology = topology
         self._digest = blake2b(digest_size=16)
+        self._origin = 0.0  # the engine's time is so much later than that of the simulation
+        self._start = start
+        self._gauges = SimulationGauges(self._questions) if measured else None
+        if start is not None:
+            self._go_on_from(start)
         for incident in incidents:
             self._plan(incident.at, incident)
 
     @staticmethod
-    def of(scenario: Scenario, seed: int | None = None, profile: str | None = None) -> "Simulation":
-        """The scenario of a file, with another seed or default profile if given."""
+    def of(
+        scenario: Scenario,
+        seed: int | None = None,
+        profile: str | None = None,
+        *,
+        arrivals: Iterable[tuple[float, Workload]] | None = None,
+        measured: bool = False,
+    ) -> "Simulation":
+        """The scenario of a file, with another seed, default profile or work if given."""
         chosen = scenario.seed if seed is None else seed
         update = {} if profile is None else {"default_profile": profile}
         return Simulation(
             scenario.settings.model_copy(update=update),
             scenario.cluster,
-            scenario.arrivals(chosen),
+            scenario.arrivals(chosen) if arrivals is None else arrivals,
             chosen,
             nodes=scenario.cluster.fleet(),
             incidents=scenario.events,
             horizon_s=scenario.horizon,
             policies=scenario.policies,
             topology=scenario.cluster.topology,
+            measured=measured,
         )
 
     def run(self, progress: Progress | None = None) -> SimulationOutcome:
         """Run until all work is finished, no event is left, or the horizon is reached."""
-        if self._topology is not None:
-            self._hear(TopologySet(self._topology))
-        for policy in self._policies:
-            self._hear(PolicySet(policy, 1))
-        for node in self._nodes:
-            self._hear(NodeJoined(node))
-        self._settle()
+        if self._start is None:
+            self._set_up()
         for moment in count(1):
             at = self._next_moment()
             if at > self._horizon_s or math.isinf(at):
@@ -143,19 +173,57 @@ class Simulation:
             self.now = self._horizon_s
         ran = self.ledger.active
         self.ledger.close(self.now)
-        return outcome_of(self.ledger, self.now, ran, self._digest.hexdigest())
+        gauges = None if self._gauges is None else self._gauges.close(self.now)
+        return outcome_of(self.ledger, self.now, ran, self._digest.hexdigest(), gauges)
+
+    def _set_up(self) -> None:
+        if self._topology is not None:
+            self._hear(TopologySet(self._topology))
+        for policy in self._policies:
+            self._hear(PolicySet(policy, 1))
+        for node in self._nodes:
+            self._hear(NodeJoined(node))
+        self._settle()
+
+    def _go_on_from(self, start: Start) -> None:
+        """The engine as after a restart; the world takes over what runs."""
+        self._origin = start.at
+        self.engine.restore(start.records)
+        self._admission.recount()
+        self._specs = dict(start.specs)
+        self._next_id = start.records.next_workload
+        for restored in start.records.workloads:
+            spec = self._specs[restored.id]
+            self.ledger.restored(restored, spec, start.at)
+            for task in restored.tasks:
+                if task.state.holds_node and task.node is not None:
+                    key = attempt_key(task.task, task.attempt)
+                    began = None if task.started_at is None else task.started_at - start.at
+                    self._world.adopt(Assignment(key, task.task, task.node, spec, task.devices), began, 0.0)
+                    if task.state is TaskState.STOPPING:
+                        self._world.stop(key, task.reason, 0.0)
+        for event in start.events:
+            self._hear(event)
+        self._settle(joined=True)
+        self._plan(0.0, Tick(DECISIONS_A_TICK))  # timers that were set before may be due
 
     # --- one moment ------------------------------------------------------------------------------------------
 
     def _next_moment(self) -> float:
-        if self._next_arrival is None and not self._incidents_left and not self.ledger.live:
-            return math.inf
         found = self._world.next_due()
+        if self._next_arrival is None and not self._incidents_left:
+            if not self.ledger.live:
+                return math.inf
+            if self._start is not None and math.isinf(found) and not self.ledger.waiting and not self._agenda_matters():
+                return math.inf  # what is left runs for ever
         if self._agenda:
             found = min(found, self._agenda[0][0])
         if self._next_arrival is not None:
             found = min(found, self._next_arrival[0])
         return max(found, self.now)
+
+    def _agenda_matters(self) -> bool:
+        return any(at <= self.now or not isinstance(happening, Tick) for at, _, happening in self._agenda)
 
     def _play(self) -> None:
         now = self.now
@@ -174,15 +242,17 @@ class Simulation:
             self._hear(Tick(DECISIONS_A_TICK))
         self._settle()
 
-    def _settle(self) -> None:
-        """Record what changed at this moment."""
-        changes = self.engine.take_changes(self.now)
-        if changes.nodes or changes.nodes_gone:
+    def _settle(self, joined: bool = False) -> None:
+        """Record what changed at this moment. `joined`: nodes did, whatever the engine says."""
+        changes = self.engine.take_changes(self._origin + self.now)
+        if changes.nodes or changes.nodes_gone or joined:
             capacity = {resource: most for resource, (_, most) in self._questions.gauges.totals().items()}
             self.ledger.capacity(capacity, self.now)
         if changes:
             self._admission.counts.update(changes.workloads)
             self.ledger.take(changes, self.now)
+            if self._gauges is not None:
+                self._gauges.look(changes, self._specs, self.now)
             for record in changes.workloads:
                 if record.state.finished:
                     del self._specs[record.id]
@@ -222,7 +292,7 @@ class Simulation:
             return
         id_ = self._next_id
         try:
-            admitted = self._admission.admit([spec], id_, {}, self.now)
+            admitted = self._admission.admit([spec], id_, {}, self._origin + self.now)
         except AdmissionConflict as conflict:
             self._turn_away(spec, "conflict", str(conflict))
             return
@@ -252,7 +322,7 @@ class Simulation:
     # --- events in, commands out -----------------------------------------------------------------------------
 
     def _hear(self, event: Event) -> None:
-        commands = self.engine.handle(event, self.now)
+        commands = self.engine.handle(event, self._origin + self.now)
         if self._watch is not None:
             self._watch(self.now, event, commands)
         for command in commands:
@@ -266,7 +336,7 @@ class Simulation:
             self._digest.update(f"{self.now!r} stop {command.key} {command.node}\n".encode())
             self._world.stop(command.key, command.reason, self.now)
         else:
-            self._plan(command.at, Tick(DECISIONS_A_TICK))
+            self._plan(command.at - self._origin, Tick(DECISIONS_A_TICK))
 
     def _bind(self, command: Bind) -> None:
         assignment = Assignment(
@@ -283,7 +353,7 @@ class Simulation:
         heapq.heappush(self._agenda, (at, next(self._planned), happening))
 
 
-def _engine(settings: EngineSettings) -> Engine:
+def engine_of(settings: EngineSettings) -> Engine:
     profiles = settings.all_profiles()
     if settings.default_profile not in profiles:
         raise Unplayable(str(UnknownProfile(settings.default_profile, list(profiles))))

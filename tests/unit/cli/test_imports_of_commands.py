@@ -61,6 +61,10 @@ ASKED = """
     attention
     trends
     decisions
+    what-if --remove-node node-1
+    snapshot
+    profiles
+    profiles preview best_fit
     cost
     cost forecast
     cost report

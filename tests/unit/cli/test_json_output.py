@@ -63,6 +63,7 @@ from dovetail.responses.queues import QueueItem, QueuesAnswer, ReservationRow
 from dovetail.responses.rebalancing import Rebalancing
 from dovetail.responses.recent_decisions import RecentDecision
 from dovetail.responses.services import RevisionRow, ServiceDetail, ServiceRow
+from dovetail.responses.snapshots import ProfilePreview, WhatIfAnswer
 from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
 from dovetail.responses.traffic import TrafficRow
@@ -118,6 +119,9 @@ PRINTED: dict[str, Any] = {
     "nodes list": list[NodeRow],
     "nodes show node-1": NodeWithTasks,
     "rebalance": Rebalancing,
+    "what-if --remove-node node-1": WhatIfAnswer,
+    "profiles list": Profiles,
+    "profiles preview best_fit": ProfilePreview,
     "topology list": TopologyWithDomains,
     "topology set {files}/network.yaml": TopologyAnswer,
     "topology show": dict[str, Any],
@@ -180,7 +184,7 @@ EXITS = {
 }  # some; and once only
 NEEDS_THE_VM_ON = {"vm reboot machine --reset", "vm migrate machine hypervisor-2"}
 #: They have `-o` too, but what they print does not come from a server.
-LOCAL = {"config show", "simulate scenario", "simulate swf"}
+LOCAL = {"config show", "simulate scenario", "simulate snapshot", "simulate swf"}
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,10 @@ MOST_MEMORY_BYTES = 1024 * 2**20
 EXPRESSIONS_AT_ONCE = 2
 
 
-def main() -> None:
+def main(most_memory_bytes: int = MOST_MEMORY_BYTES) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_DATA, (most_memory_bytes, most_memory_bytes))
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up among the answers
     parser.warm_up()

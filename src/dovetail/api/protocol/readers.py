@@ -26,9 +26,17 @@ PATIENCE = 10  # times the budget, until a process that does not come to work is
 ITEMS_AT_ONCE = 20  # unpacked between two turns of the loop
 _LENGTH_BYTES = 8
 NICE = 5  # it gives way to the server, from its first import on
-_PROGRAM = f"import os; os.nice({NICE}); from dovetail.api.protocol.reader_process import main; main()"
-COMMAND = (sys.executable, "-P", "-c", _PROGRAM)  # -P: nothing is imported from the working directory
+_PROGRAM = "import os; os.nice({}); from dovetail.api.protocol.reader_process import main; main({})"
 VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "TMPDIR")  # it gets no others: they may hold secrets
+
+
+def command_of(most_memory: str = "") -> tuple[str, ...]:
+    """The command line of a process. `most_memory`: in bytes, if other than usual."""
+    # -P: nothing is imported from the working directory
+    return sys.executable, "-P", "-c", _PROGRAM.format(NICE, most_memory)
+
+
+COMMAND = command_of()
 
 
 class ReaderEnded(Exception):
@@ -56,8 +64,10 @@ def read_frame(pipe: IO[bytes]) -> bytes:
 class BodyReader:
     """One process, used by one thread at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: tuple[str, ...] = COMMAND, patience: float = PATIENCE) -> None:
+        """`patience`: times the budget, as it passes on the clock."""
         self._process: subprocess.Popen[bytes] | None = None
+        self._command, self._patience = command, patience
 
     def run(self, budget_s: float, function: Callable[..., Any], args: tuple[Any, ...]) -> list[bytes]:
         """The frames of the answer. `budget_s`: of CPU time, since a busy machine is not the sender's fault. Raises
@@ -69,7 +79,7 @@ class BodyReader:
             raise
         assert process.stdin is not None
         assert process.stdout is not None
-        ending = threading.Timer(budget_s * PATIENCE, process.kill)
+        ending = threading.Timer(budget_s * self._patience, process.kill)
         ending.start()
         try:
             send_frame(process.stdin, (budget_s, function, args))
@@ -87,7 +97,7 @@ class BodyReader:
             self.end()
             environment = {name: os.environ[name] for name in VARIABLES if name in os.environ}
             self._process = subprocess.Popen(  # noqa: S603
-                COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
             )
             assert self._process.stdout is not None
             read_frame(self._process.stdout)  # it is ready: its start does not count

@@ -32,6 +32,16 @@ class Json(Response, Generic[T]):
         return json_bytes(content)
 
 
+class JsonText(Json[T]):
+    """The same, from bytes that are JSON already."""
+
+    def __init__(self, content: bytes) -> None:
+        Response.__init__(self, content, self.status)
+
+    def render(self, content: bytes) -> bytes:
+        return content
+
+
 class CreatedJson(Json[T]):
     """201: what the answer describes did not exist before."""
 

@@ -147,6 +147,22 @@ class World:
             else:
                 self._plan(now, self._begin, self._admit(assignment, place))
 
+    def adopt(self, assignment: Assignment, started_at: float | None, now: float) -> None:
+        """Take over an attempt of another world: it runs since `started_at`, or starts now. One that has run longer
+        than it was thought to runs for another tenth of its time. Raises Refusal for a node that is not there."""
+        place = self._places.get(assignment.node)
+        if place is None:
+            raise Refusal(f"there is no simulated node {assignment.node!r}")
+        attempt = self._admit(assignment, place)
+        if started_at is None:
+            self._plan(now, self._begin, attempt)
+            return
+        attempt.started_at = started_at
+        assert attempt.fate is not None
+        if attempt.fate.run_time_s is not None:
+            ran_s = now - started_at
+            self._plan(now + max(attempt.fate.run_time_s - ran_s, ran_s / 10), self._finish, attempt)
+
     def status(self, key: str, now: float) -> Status:
         """Raises KeyError for an unknown or forgotten attempt."""
         attempt = self._live.get(key) or self._ended[key]

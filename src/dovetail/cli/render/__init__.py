@@ -38,13 +38,14 @@ if TYPE_CHECKING:
         traffic,
         usage,
         vms,
+        what_if,
         workloads,
     )
 
 __all__ = ["backends", "batch", "cluster", "decision", "description", "events", "fragmentation"]
 __all__ += ["nodes", "policies", "profiles", "queues", "reservations", "simulation", "topology", "usage", "workloads"]
 __all__ += ["cloud", "cost", "cost_report", "measured_network", "metal", "rebalancing", "replicas"]
-__all__ += ["overview", "services", "tokens", "traffic", "vms"]
+__all__ += ["overview", "services", "tokens", "traffic", "vms", "what_if"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -30,8 +30,11 @@ _UNPLACED: list[TableColumn[Unplaced]] = [
 
 
 class SimulationRun(NamedTuple):
+    """`measured`: more was looked at than waits and use, and is shown."""
+
     profile: str
     outcome: SimulationOutcome
+    measured: bool = False
 
 
 def simulation(runs: Sequence[SimulationRun], wide: bool = False) -> Drawing:
@@ -40,7 +43,9 @@ def simulation(runs: Sequence[SimulationRun], wide: bool = False) -> Drawing:
 
 def _one(run: SimulationRun, wide: bool) -> Drawing:
     outcome = run.outcome
-    parts: list[Drawing] = [Text(headline(outcome)), Text(_waits(outcome)), Text(""), _course(outcome)]
+    parts: list[Drawing] = [Text(headline(outcome)), Text(_waits(outcome))]
+    parts += [Text(_quality(outcome))] if run.measured else []
+    parts += [Text(""), _course(outcome)]
     if len(outcome.tenants) > 1:
         parts += [Text(""), _tenants(outcome)]
     return Stack(*parts, *_trouble(outcome, wide))
@@ -63,6 +68,21 @@ def _waits(outcome: SimulationOutcome) -> str:
         return "no workload found nodes for all its tasks"
     figures = f"mean {span(waits.mean_s)}, median {span(waits.median_s)}, 95% within {span(waits.p95_s)}"
     return f"wait for a node: {figures}, longest {span(waits.max_s)}; makespan {span(outcome.makespan_s)}"
+
+
+def _quality(outcome: SimulationOutcome) -> str:
+    """Slowdown, fairness, preemptions, fragmentation and traffic, as far as there is something to say."""
+    parts = [count(outcome.preemptions, "preemption")]
+    if outcome.slowdowns.mean is not None and outcome.slowdowns.p95 is not None:
+        parts.insert(0, f"slowdown mean {outcome.slowdowns.mean:.2f}, 95% within {outcome.slowdowns.p95:.2f}")
+    if outcome.fairness is not None and len(outcome.tenants) > 1:
+        parts.append(f"fairness {outcome.fairness:.2f}")
+    if outcome.fragmentation is not None:
+        parts.append(f"{outcome.fragmentation.mean:.1%} of GPUs free and of no use")
+    if outcome.traffic is not None:
+        best = outcome.traffic.times_best
+        parts.append(f"all-reduce {outcome.traffic.all_reduce_s * 1000:.3g} ms, {best:.2f} × the best possible")
+    return "; ".join(parts)
 
 
 # --- over time ---------------------------------------------------------------------------------------------------
@@ -152,6 +172,16 @@ class _Line(NamedTuple):
     better: Better | None = None  # of several values; None: none is
 
 
+_QUALITY = [
+    _Line("mean slowdown", lambda o: o.slowdowns.mean, "{:.2f}".format, min),
+    _Line("95% slowdown", lambda o: o.slowdowns.p95, "{:.2f}".format, min),
+    _Line("fairness", lambda o: o.fairness, "{:.3f}".format, max),
+    _Line("preemptions", lambda o: o.preemptions, _WHOLE, min),
+    _Line("GPUs fragmented", lambda o: None if o.fragmentation is None else o.fragmentation.mean, "{:.1%}".format, min),
+    _Line("traffic ms", lambda o: None if o.traffic is None else o.traffic.all_reduce_s * 1000, "{:.3g}".format, min),
+]
+
+
 def _lines(runs: Sequence[SimulationRun]) -> list[_Line]:
     found = [
         _Line("ended", lambda o: sum(o.states.get(s, 0) for s in ("succeeded", "failed", "cancelled")), _WHOLE, max),
@@ -164,6 +194,8 @@ def _lines(runs: Sequence[SimulationRun]) -> list[_Line]:
         _Line("makespan", lambda o: o.makespan_s, span, min),
         _Line("mean queue", lambda o: o.queue.mean, "{:.1f}".format, min),
     ]
+    if runs[0].measured:
+        found += _QUALITY
     for name, use in runs[0].outcome.utilisation.items():
         if use.peak and name != "slots":
             found.append(_Line(f"{name} used", lambda o, name=name: o.utilisation[name].mean, _SHARE))  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """`dovetail simulate`: work on a virtual cluster, placed by the same engine that `serve` runs.
 
-`simulate SCENARIO` is short for `simulate scenario SCENARIO`; `simulate swf FILE` replays a batch log. A scenario file
-that is named like an action needs the long form.
+`simulate FILE` is short for `simulate scenario FILE` or, for a file that begins like a snapshot, for `simulate snapshot
+FILE`; `simulate swf FILE` replays a batch log. A file that is named like an action needs the long form.
 """
 
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from dovetail.cli import render
+from dovetail.cli.simulate.playing import play_snapshot
 from dovetail.cli.simulate.swf import swf
 from dovetail.cli.terminal.commands import CommandGroup
 from dovetail.cli.terminal.default_action import default_group
@@ -27,18 +28,32 @@ if TYPE_CHECKING:
     from dovetail.simulate.scenario import Scenario
 
 
+HEAD_BYTES = 65536
+
+
 class ScenarioUnlessNamed(CommandGroup):
-    """Arguments that do not begin with the name of an action are those of `scenario`."""
+    """Arguments that do not begin with the name of an action are those of `scenario`, or of `snapshot`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         named = args and (self.has_action(args[0]) or args[0] in ctx.help_option_names)
         if not named and not ctx.resilient_parsing:  # completing: what was typed so far may become anything
-            args = ["scenario", *args]
+            args = ["snapshot" if _names_a_snapshot(args) else "scenario", *args]
         return super().parse_args(ctx, args)
 
 
+def _names_a_snapshot(args: list[str]) -> bool:
+    """The first word that is a file begins like one."""
+    for word in args:
+        if not word.startswith("-") and (path := Path(word)).is_file():
+            from dovetail.snapshots.file import is_snapshot
+
+            with path.open("rb") as file:
+                return is_snapshot(file.read(HEAD_BYTES))
+    return False
+
+
 command = default_group(
-    "Replay a scenario (`simulate SCENARIO`) or a batch log (`simulate swf FILE`) and compare policies.",
+    "Replay a scenario, go on from a snapshot (`simulate FILE`), or replay a batch log (`simulate swf FILE`).",
     ScenarioUnlessNamed,
 )
 
@@ -78,6 +93,7 @@ def scenario_command(
 
 
 command.action("swf")(swf)
+command.action("snapshot")(play_snapshot)
 
 
 def _scenario(scenario: Path | None, file: list[str], cluster: Path | None, until: str | None) -> "Scenario":

@@ -188,6 +188,11 @@ class MeasuredDistances:
     def __bool__(self) -> bool:
         return bool(self._place)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """In the order of the matrix."""
+        return tuple(self._place)
+
     def set(self, names: Sequence[str], distance: F4) -> None:
         self.distance = distance
         self.version += 1

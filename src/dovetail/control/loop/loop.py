@@ -225,6 +225,10 @@ class ControlLoop:
             batch.changes.memory |= self._engine.memory(now)
             self._remembered_at, self._learned = now, False
 
+    def remember_soon(self) -> None:
+        """With the next step, instead of up to a minute later."""
+        self._remembered_at = 0.0
+
     async def remember(self) -> None:
         """When the loop has stopped: write what was learned since the last time."""
         if not self._learned:

@@ -12,6 +12,7 @@ import numpy as np
 from dovetail.cluster.network.distance import described_rows, distances_from
 from dovetail.cluster.network.domain_table import DomainState
 from dovetail.cluster.network.levels import PresentLevel, bandwidth_of, path_between, present_levels, shared_level
+from dovetail.cluster.network.link_paths import F4
 from dovetail.cluster.network.path import Path
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.network.topology import Topology
@@ -78,6 +79,12 @@ class NetworkQuestions:
     def hosts(self) -> Iterable[str]:
         """The hosts that the topology describes; some may be no nodes."""
         return self._cluster.topology.hosts
+
+    @property
+    def measured(self) -> tuple[tuple[str, ...], F4] | None:
+        """What agents measured, as `DistancesMeasured` has it; None: nothing."""
+        found = self._cluster.topology.measured
+        return (found.names, found.distance) if found else None
 
     def levels(self) -> list[LevelState]:
         """Widest first."""

@@ -7,7 +7,7 @@ have run and when work will start also depend on the time.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeVar
@@ -117,8 +117,12 @@ class PlanQuestions:
     def communication(self, tasks: Sequence[PlannedTask]) -> Estimate | None:
         """How long planned tasks would take to exchange data; None if all are on one node, or if the network is not
         described."""
+        return self.communication_between([task.node for task in tasks if task.node is not None])
+
+    def communication_between(self, nodes: Iterable[str]) -> Estimate | None:
+        """The same for tasks on these nodes, one node for each task."""
         rows = self._state.cluster.rows
-        return estimate_for(self._state, [rows[task.node] for task in tasks if task.node is not None])
+        return estimate_for(self._state, [rows[node] for node in nodes])
 
     def would_displace(self, spec: Workload, now: float) -> Pieces[Displacement | None]:
         """Which tasks would be preempted for work that does not fit."""

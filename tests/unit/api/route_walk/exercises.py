@@ -638,3 +638,19 @@ def health(walk: Walk) -> None:
     walk.client.health()
     walk.client.ready()
     walk.client.metrics()
+
+
+# --- on a copy of the state ----------------------------------------------------------------------------------
+
+
+@exercises("GET /snapshot", "POST /what-if", "POST /profiles/preview")
+def on_a_copy(walk: Walk) -> None:
+    walk.running("copied")
+    assert b'"copied"' in walk.client.snapshot()
+    assert walk.client.what_if({"cancel": ["copied"], "horizon": "1h"})["sentences"]
+    assert walk.client.what_if(b"profile: best_fit\n")["after"]["profile"] == "best_fit"
+    with pytest.raises(DovetailError, match="no node 'nowhere'"):
+        walk.client.what_if({"remove_nodes": ["nowhere"]})
+    assert walk.client.preview_profile("best_fit", last=5)["decisions"] >= 1
+    assert walk.client.preview_profile({"scores": {"best_fit": 1}})["profile"] == "what-if"
+    walk.client.cancel("copied")

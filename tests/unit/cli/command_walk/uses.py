@@ -3,6 +3,7 @@
 A new command needs a use here, or the suite fails.
 """
 
+import gzip
 import json
 from threading import Thread
 
@@ -136,6 +137,32 @@ def questions(walk: CommandWalk) -> None:
     assert "node-1" in walk.run("capacity --cpu 1")
     walk.run("capacity --cpu 99", code=1)
     assert "GPU" in walk.run("fragmentation")
+
+
+@uses("snapshot", "what-if", "profiles list", "profiles preview")
+def on_a_copy(walk: CommandWalk) -> None:
+    walk.running("copied")
+    file = walk.folder / "state.json.gz"
+    walk.run(f"snapshot -o {file}")
+    assert "copied" in gzip.decompress(file.read_bytes()).decode()
+    assert "difference" in walk.run("what-if --remove-node node-1 --cancel copied --horizon 1h")
+    change = walk.file("change.yaml", "add_nodes: [{like: node-1, count: 2}]\nhorizon: 1h\n")
+    assert "1h" in walk.run(f"what-if -f {change}")
+    assert "auto" in walk.run("profiles")
+    assert "best_fit would have chosen" in walk.run("profiles preview best_fit")
+    walk.client.cancel("copied")
+
+
+@uses("simulate snapshot", asks_server=False)
+def simulate_a_snapshot(walk: CommandWalk) -> None:
+    node = '{"node": {"name": "n", "capacity": {"cpu": 4}}, "row": 0}'
+    work = '{"id": 1, "submitted_at": 5, "definition": {"name": "w", "resources": {"cpu": 1}}}'
+    head = '"format": "dovetail-snapshot", "version": 1, "taken_at": 10'
+    file = walk.file("state.json", f'{{{head}, "nodes": [{node}], "workloads": [{work}]}}')
+    assert "1 workload with 1 task" in walk.run(f"simulate {file}")
+    assert "1 succeeded" in walk.run(f"simulate snapshot {file} --add-nodes '2 x {{cpu: 4}}' --fail n@1m")
+    assert "unknown profile" not in walk.run(f"simulate {file} -p best_fit -p auto")
+    walk.run(f"simulate {file} --add-nodes '2 x nobody'", code=2)
 
 
 @uses("simulate scenario", "simulate swf", asks_server=False)
