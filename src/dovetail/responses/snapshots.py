@@ -1,6 +1,8 @@
 """Bodies of answers that are worked out on a copy of the live state: snapshots, what-if, profile previews."""
 
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 
 class SnapshotBody(TypedDict):
