@@ -25,7 +25,7 @@ SETTINGS: dict[str, Any] = {
         "cloud": {
             "kind": "simulated",
             "forever": True,
-            "groups": [_CLOUD | {"offer": {"price_per_hour": 3600.0, "currency": "USD"}, "labels": {"disk": "nvme"}}],
+            "groups": [_CLOUD | {"offer": {"price_per_hour": 2.4, "currency": "USD"}, "labels": {"disk": "nvme"}}],
         },
         "vms": {
             "kind": "simulated",
