@@ -132,7 +132,7 @@ export default definePage({
       ${data.one ? detail(data.one, data.history, reload) : nothing}
       <div class="panel">
         <div class="tools"><span class="grow"></span>${exportButtons(COLUMNS, () => data.items, "backends")}</div>
-        ${table({ columns: COLUMNS, rows: sorted(data.items, COLUMNS, sort), key: (row) => row.name, sort, onSort: (next) => setQuery({ sort: next }), caption: "Backends", picked: (row) => row.name === data.one?.name, empty: empty("No backends", nothing, "dovetail backends add --help") })}
+        ${table({ columns: COLUMNS, rows: sorted(data.items, COLUMNS, sort), key: (row) => row.name, sort, onSort: (next) => setQuery({ sort: next }), caption: "Backends", picked: (row) => row.name === data.one?.name, empty: empty("No backends", nothing, "dovetail backend add --help") })}
       </div>`;
   },
 });

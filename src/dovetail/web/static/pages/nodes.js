@@ -63,7 +63,7 @@ export default definePage({
     const isFiltered = Boolean(asked.search || asked.status);
     const nothingHere = isFiltered
       ? empty("No node is like that", html`<button class="btn" @click=${() => setQuery({ search: null, status: null, offset: null })}>Show all nodes</button>`)
-      : empty("No nodes yet", html`Add a backend, or let a machine join with its agent:`, "dovetail tokens join");
+      : empty("No nodes yet", html`Add a backend, or let a machine join with its agent:`, "dovetail token join");
     return html`<h1>Nodes</h1>
       <p class="lead">${sentence(data)}</p>
       <div class="panel">
