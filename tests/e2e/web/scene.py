@@ -9,6 +9,7 @@ from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
 
 from dovetail.client import Client
+from dovetail.web.page_table import PAGES
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 _GPUS = {"kind": "simulated", "forever": True, "leaf_spine": {"prefix": "gpu", "spines": 2, "leaves_per_spine": 2}}
@@ -39,8 +40,10 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def fill(client: Client) -> None:
-    """Work of every kind, rules, and things that go wrong. Messages and labels hold text that wants to be a script."""
+def fill(client: Client, words: str = HOSTILE) -> None:
+    """Work of every kind, rules, and things that go wrong. `words`: what people have written, in every field that takes
+    any text."""
+    gpu_nodes = sorted(row["name"] for row in client.nodes() if row["name"].startswith("gpu-"))
     in_cloud = {"allow": ["cloud"]}
     vm = {"kind": "vm", "vm": {"image": "debian.qcow2"}, "resources": {"cpu": 1, "memory": "1GiB"}}
     client.set_policy(
@@ -48,14 +51,14 @@ def fill(client: Client) -> None:
             "name": "nvme-only",
             "require": 'node.labels.disk == "nvme"',
             "applies_to": {"namespaces": ["db-*"]},
-            "description": HOSTILE,
+            "description": words,
         },
-        by=HOSTILE,
+        by=words,
         note="the database needs it",
     )
     client.submit(
         [
-            {"name": "train", "namespace": "research", "replicas": 4, "gang": {"min": 4}, "resources": {"cpu": 16, "memory": "64GiB", "gpu": 8}, "run": {"command": ["sh", "-c", HOSTILE]}},
+            {"name": "train", "namespace": "research", "replicas": 4, "gang": {"min": 4}, "resources": {"cpu": 16, "memory": "64GiB", "gpu": 8}, "run": {"command": ["sh", "-c", words]}},
             {"name": "notebook", "namespace": "research", "resources": {"cpu": 4, "gpu": 1}, "user": "ada"},
             {"name": "store", "namespace": "db-1", "resources": {"cpu": 2, "memory": "8GiB"}, "backends": in_cloud},
             {"name": "too-large", "resources": {"cpu": 4, "gpu": 200}},
@@ -77,16 +80,26 @@ def fill(client: Client) -> None:
             "start": "+1h",
             "duration": "2h",
             "tenant": "research",
-            "holder": HOSTILE,
+            "holder": words,
             "resources": {"cpu": 4},
         }
     )
-    client.reserve_ahead({"node": "gpu-s2-l2-n4", "duration": "3h", "holder": "ops"})
+    client.reserve_ahead({"node": gpu_nodes[-1], "duration": "3h", "holder": "ops"})
     client.set_budget("db-1", 10_000)
     client.patch_node("cloud-1", labels={"note": "a"})
-    client.cordon("gpu-s1-l1-n2", reason=HOSTILE)
+    client.cordon(gpu_nodes[1], reason=words)
     wait_for(lambda: client.service("web")["ready"] == 3, "the service runs")
     wait_for(lambda: client.workload("machine")["state"] == "running", "the VM runs")
+
+
+def addresses(client: Client) -> dict[str, str]:
+    """An address of every page, by its path; pages of one thing show one."""
+    some = {"/workload": "/workload/research/train", "/node": f"/node/{_busiest(client)}"}
+    return {page.path: some.get(page.path, page.path) for page in PAGES}
+
+
+def _busiest(client: Client) -> str:
+    return client.node_page(sort="-gpu", limit=1)["items"][0]["name"]
 
 
 @contextmanager
