@@ -12,12 +12,9 @@ from dovetail.client import Client
 from dovetail.web.page_table import PAGES
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-_GPUS = {"kind": "simulated", "forever": True, "leaf_spine": {"prefix": "gpu", "spines": 2, "leaves_per_spine": 2}}
-_GPUS["leaf_spine"] |= {
-    "nodes_per_leaf": 4,
-    "racks_per_leaf": 2,
-    "gpus": [{"count": 8, "model": "H200", "memory": "141GiB"}],
-}
+_H200 = [{"count": 8, "model": "H200", "memory": "141GiB"}]
+_FABRIC = {"prefix": "gpu", "spines": 2, "leaves_per_spine": 2, "nodes_per_leaf": 4, "racks_per_leaf": 2, "gpus": _H200}
+_GPUS = {"kind": "simulated", "forever": True, "leaf_spine": _FABRIC}
 _CLOUD = {"prefix": "cloud", "count": 4, "capacity": {"cpu": 16, "memory": "64GiB"}}
 _HOSTS = {"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 8, "memory": "32GiB"}}
 SETTINGS: dict[str, Any] = {
@@ -56,15 +53,17 @@ def fill(client: Client, words: str = HOSTILE) -> None:
         by=words,
         note="the database needs it",
     )
+    whole_node = {"resources": {"cpu": 16, "memory": "64GiB", "gpu": 8}}
+    run = {"run": {"command": ["sh", "-c", words]}}
     client.submit(
         [
-            {"name": "train", "namespace": "research", "replicas": 4, "gang": {"min": 4}, "resources": {"cpu": 16, "memory": "64GiB", "gpu": 8}, "run": {"command": ["sh", "-c", words]}},
+            {"name": "train", "namespace": "research", "replicas": 4, "gang": {"min": 4}, **whole_node, **run},
             {"name": "notebook", "namespace": "research", "resources": {"cpu": 4, "gpu": 1}, "user": "ada"},
             {"name": "store", "namespace": "db-1", "resources": {"cpu": 2, "memory": "8GiB"}, "backends": in_cloud},
             {"name": "too-large", "resources": {"cpu": 4, "gpu": 200}},
             {"name": "machine", **vm, "backends": {"allow": ["vms"]}},
         ]
-    )  # fmt: skip
+    )
     web = {
         "name": "web",
         "resources": {"cpu": 1},
