@@ -79,7 +79,7 @@ def test_axe_finds_nothing_serious(chromium: Any, client: Client, dark: bool) ->
                 visit(page, client.url + path)
             report = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
             found += [f"{path}: {words}" for words in serious(report)]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def serious(report: Any) -> list[str]:
