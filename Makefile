@@ -64,6 +64,10 @@ lint: $(DEV_READY) ## check style, formatting, types and which room imports whic
 web-types: $(DEV_READY) ## write the types of the dashboard from the OpenAPI description
 	@$(BIN)/python tools/web/schema_types.py
 
+.PHONY: screenshots
+screenshots: $(DEV_READY) ## pictures of every page of the dashboard, light and dark, wide and narrow, to build/screenshots
+	@$(BIN)/python tools/web/screenshots.py
+
 .PHONY: docs
 docs: $(DEV_READY) ## write the reference pages (docs/reference) from the models, the picture of the README, the Grafana dashboard
 	@$(BIN)/python tools/reference.py

@@ -56,16 +56,25 @@ def browser() -> Iterator[Any]:
 
 @contextmanager
 def page_of(
-    started: Any, client: Client, path: str = "/", *, width: int = 1440, height: int = 900, dark: bool = False
+    started: Any,
+    client: Client,
+    path: str = "/",
+    *,
+    width: int = 1440,
+    height: int = 900,
+    dark: bool = False,
+    script: str | None = None,
 ) -> Iterator[tuple[Any, Faults]]:
     """A page of the dashboard of this client's server, logged in by a link; checks at the end that it did nothing that
-    it must not do."""
+    it must not do. `script`: a file that is run before everything else, as a browser's extension is."""
     scheme = "dark" if dark else "light"
     context = started.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB", ignore_https_errors=True
     )
     faults = Faults()
     try:
+        if script is not None:
+            context.add_init_script(path=script)
         page = context.new_page()
         watch(page, faults, client.url)
         link, _, token = client.login_link()["path"].partition("#")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         ClearedDistances,
         DiscoveredTopology,
         DistanceBetween,
+        DistanceMatrix,
         DomainRow,
         MeasuredPairList,
         NodeDistance,
@@ -45,6 +46,13 @@ class NetworkCalls:
     def distance(self, start: str, end: str) -> DistanceBetween:
         """How far two nodes are from each other, and why."""
         return cast("DistanceBetween", self._http.json("GET", f"{API}/distances", params={"from": start, "to": end}))
+
+    def distance_matrix(self, level: str | None = None, domain: str | None = None) -> DistanceMatrix:
+        """How far the domains of a level are from each other, or with `domain` the nodes of that one."""
+        return cast(
+            "DistanceMatrix",
+            self._http.json("GET", f"{API}/distances/matrix", params={"level": level, "domain": domain}),
+        )
 
     def measured_distances(self, node: str | None = None, *, limit: int = 1000) -> MeasuredPairList:
         """What agents measured between nodes, nearest first; with `node`, also what is estimated of its pairs."""

@@ -115,6 +115,28 @@ class DistanceBetween(_Ends):
     measured: MeasuredDistance | None
 
 
+class MatrixCell(TypedDict):
+    """Between nodes of two domains, or two nodes: the mean distance, 0 to 100; None: there are no two nodes. `source`
+    as of `DistanceBetween`, `mixed` where nodes differ. `age_s`: of the oldest measurement among them."""
+
+    distance: float | None
+    source: str
+    age_s: float | None
+
+
+class DistanceMatrix(TypedDict):
+    """`names`: of domains of `level`, or of nodes where `domain` names one of them or there are no levels. `cells`: of
+    each name a row. Each domain is represented by a few of its nodes. `left_off`: how many more names there are."""
+
+    level: str | None
+    domain: str | None
+    levels: list[str]
+    names: list[str]
+    nodes: list[int]
+    cells: list[list[MatrixCell]]
+    left_off: int
+
+
 class MeasuredPairList(TypedDict):
     """`total`: how many there are; the first of them."""
 

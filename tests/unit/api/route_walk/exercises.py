@@ -504,6 +504,26 @@ def topology(walk: Walk) -> None:
     walk.client.forget_topology()
 
 
+@exercises("GET /distances/matrix")
+def distance_matrix(walk: Walk) -> None:
+    walk.client.set_topology(NETWORK)
+    walk.client.set_distances([("node-1", "node-2", 25.0)])
+    leaves = walk.client.distance_matrix("leaf")
+    assert leaves["level"] == "leaf"
+    assert len(leaves["cells"]) == len(leaves["names"]) == len(leaves["nodes"])
+    inside = walk.client.distance_matrix("leaf", leaves["names"][0])
+    place = {name: index for index, name in enumerate(inside["names"])}
+    cell = inside["cells"][place["node-1"]][place["node-2"]]
+    assert (cell["distance"], cell["source"], cell["age_s"]) == (25.0, "by_hand", None)
+    assert inside["cells"][0][0]["distance"] is None, "a node has no distance from itself"
+    for refused in (lambda: walk.client.distance_matrix("shelf"), lambda: walk.client.distance_matrix("leaf", "none")):
+        with pytest.raises(DovetailError):
+            refused()
+    walk.client.clear_distances()
+    walk.client.forget_topology()
+    walk.client.distance_matrix()
+
+
 @exercises("GET /distances", "PUT /distances", "DELETE /distances")
 def distances(walk: Walk) -> None:
     walk.client.set_distances([("node-1", "node-2", 25.0)])

@@ -1,0 +1,109 @@
+"""The pages of backends, services, VMs and the network: what they show, and that their actions do what they say."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.e2e.web.scene import scene
+from tests.patience import wait_for
+from tests.servers.browser import browser, page_of
+
+from dovetail.client import Client
+
+expect = pytest.importorskip("playwright.sync_api", reason="the package playwright is missing").expect
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("web")]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with scene(tmp_path_factory.mktemp("data")) as server, Client(server.url) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+def test_a_backend_is_added_shown_and_removed(chromium: Any, client: Client) -> None:
+    with page_of(chromium, client, "/backends") as (page, faults):
+        expect(page.locator(".lead")).to_have_text("4 backends, all in use.")
+        page.get_by_role("button", name="Add…").click()
+        page.get_by_label("Name", exact=True).fill("lab")
+        page.get_by_label("Kind").select_option("simulated")
+        page.get_by_label("Settings, as YAML").fill("groups: nonsense")
+        faults.allowed.append("422")
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.get_by_role("alert")).to_contain_text("groups")
+        page.get_by_label("Settings, as YAML").fill("groups: [{prefix: lab, count: 2}]")
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.locator("dd", has_text="2 nodes")).to_be_visible()
+        assert client.backend("lab")["nodes"] == 2
+        expect(page.get_by_text("Who changed it")).to_be_visible()
+        expect(page.locator("ul.plain li").first).to_contain_text("lab")
+        page.get_by_role("button", name="Remove…").click()
+        page.get_by_role("button", name="Remove", exact=True).click()
+        expect(page.get_by_text("lab is removed with 2 nodes")).to_be_visible()
+        assert "lab" not in {row["name"] for row in client.backends()}
+
+
+def test_a_service_is_scaled_restarted_and_taken_back(chromium: Any, client: Client) -> None:
+    with page_of(chromium, client, "/services") as (page, _):
+        expect(page.get_by_role("img", name="3 of 3 ready")).to_be_visible()
+        page.get_by_role("button", name="Scale web").click()
+        page.get_by_label("Replicas", exact=True).fill("4")
+        page.get_by_role("button", name="Scale", exact=True).last.click()
+        expect(page.get_by_role("img", name="4 of 4 ready")).to_be_visible()
+        assert client.service("web")["replicas"] == 4
+        page.get_by_role("link", name="web", exact=True).click()
+        expect(page.get_by_role("tab", name="Replicas 4")).to_be_visible()
+        page.get_by_role("button", name="Restart web").first.click()
+        page.get_by_role("button", name="Restart", exact=True).last.click()
+        wait_for(lambda: client.service("web")["revision"] == 2, "a new revision")
+        wait_for(lambda: client.service("web")["rollout"] == "complete", "the new revision runs")
+        page.get_by_role("button", name="Undo").click()
+        page.get_by_role("button", name="Take it back").click()
+        wait_for(lambda: client.service("web")["revision"] != 2, "the revision before")
+        page.get_by_role("tab", name="Revisions").click()
+        expect(page.locator("td", has_text="current")).to_be_visible()
+
+
+def test_a_vm_is_switched_copied_and_moved(chromium: Any, client: Client) -> None:
+    [vm] = [row for row in client.vms() if row["workload"] == "machine"]
+    with page_of(chromium, client, f"/vms?name={vm['name']}") as (page, _):
+        expect(page.locator(".lead")).to_have_text("2 VMs, 1 made by others.")
+        page.get_by_role("button", name="Snapshot…").click()
+        page.get_by_label("Name", exact=True).fill("before")
+        page.get_by_role("button", name="Take it").click()
+        expect(page.locator("td", has_text="before")).to_be_visible()
+        assert [one["name"] for one in client.vm_snapshots("machine")] == ["before"]
+        page.get_by_role("button", name="Migrate…").click()
+        page.get_by_role("button", name="Migrate", exact=True).click()
+        wait_for(lambda: client.vm_migration("machine")["state"] == "done", "it has moved")
+        expect(page.get_by_text("Last migration")).to_be_visible()
+        other = next(row["node"] for row in client.vms() if row["workload"] == "machine")
+        assert other != vm["node"]
+        page.goto(f"{client.url}/vms?name={vm['name']}&node={other}")
+        page.get_by_role("button", name="Shut down").click()
+        page.get_by_role("button", name="Shut down").last.click()
+        expect(page.get_by_role("button", name="Switch on")).to_be_visible()
+        assert [row["power"] for row in client.vms() if row["workload"] == "machine"] == ["off"]
+        page.get_by_role("link", name="legacy").click()
+        page.get_by_role("button", name="Adopt…").click()
+        page.get_by_role("button", name="Adopt", exact=True).click()
+        wait_for(lambda: client.workload("legacy")["state"] == "running", "it is a workload")
+
+
+def test_the_matrix_opens_to_nodes_and_to_one_pair(chromium: Any, client: Client) -> None:
+    client.set_distances([("gpu-s1-l1-n1", "gpu-s1-l1-n2", 42.0)])
+    with page_of(chromium, client, "/network?level=leaf") as (page, _):
+        expect(page.locator(".matrix tbody tr")).to_have_count(4)
+        page.get_by_role("button", name="s1-l1 – s1-l2").first.click()
+        expect(page.get_by_role("heading", name="the nodes of leaf s1-l1")).to_be_visible()
+        page.get_by_role("button", name="gpu-s1-l1-n1 – gpu-s1-l1-n2: 42, set by hand").click()
+        expect(page.get_by_role("region", name="One pair")).to_contain_text("42 of 100, set by hand")
+        assert "domain=s1-l1" in page.url
+        assert "from=gpu-s1-l1-n1" in page.url
+        page.get_by_role("button", name="rack", exact=True).click()
+        expect(page.locator(".matrix tbody tr")).to_have_count(8)
