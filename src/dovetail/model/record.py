@@ -319,10 +319,7 @@ class Batch:
 
     def __bool__(self) -> bool:
         asked = self.submitted or self.outbox or self.outbox_done or self.idempotency
-        return (
-            bool(asked or self.changes or self.history or self.announced)
-            or len(self.heard) > HEARD_KEPT
-        )
+        return bool(asked or self.changes or self.history or self.announced) or len(self.heard) > HEARD_KEPT
 
 
 @dataclass(slots=True)

@@ -103,6 +103,38 @@ export interface components {
             notes: string[];
         };
         /**
+         * AddedNodes
+         * @description `count` more nodes, equal to one that is there (`like`), or with this capacity.
+         */
+        AddedNodes: {
+            /**
+             * Count
+             * @default 1
+             */
+            count: number;
+            /**
+             * Like
+             * @default null
+             */
+            like: string | null;
+            /** @default null */
+            capacity: components["schemas"]["Capacity"] | null;
+            /** Gpus */
+            gpus?: components["schemas"]["Gpus"][];
+            /** Labels */
+            labels?: {
+                [key: string]: string | number | boolean;
+            };
+            /** Taints */
+            taints?: components["schemas"]["Taint"][];
+            /**
+             * Prefix
+             * Format: node-name
+             * @default added
+             */
+            prefix: string;
+        };
+        /**
          * Adjustment
          * @description While a condition holds, the constraint is switched off, changes its weight, or changes its kind.
          *
@@ -548,6 +580,13 @@ export interface components {
             /** Capabilities */
             capabilities: string[];
         };
+        /** BeforeAndAfter */
+        BeforeAndAfter: {
+            /** Before */
+            before: number;
+            /** After */
+            after: number;
+        };
         /**
          * BootDevice
          * @enum {string}
@@ -941,6 +980,32 @@ export interface components {
             violating: number;
             /** Violations */
             violations: components["schemas"]["ViolationRow"][];
+        };
+        /**
+         * ChangedWorkload
+         * @description When all its tasks have a node, in seconds from now on; None: not within the horizon, or not submitted.
+         */
+        ChangedWorkload: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Before S */
+            before_s: number | null;
+            /** After S */
+            after_s: number | null;
+        };
+        /**
+         * ChangedWorkloads
+         * @description `items`: the first of them.
+         */
+        ChangedWorkloads: {
+            /** Count */
+            count: number;
+            /** Items */
+            items: components["schemas"]["ChangedWorkload"][];
         };
         /**
          * CheckedConstraint
@@ -1517,6 +1582,27 @@ export interface components {
             level: string | null;
             path: components["schemas"]["PathBetween"] | null;
             measured: components["schemas"]["MeasuredDistance"] | null;
+        };
+        /**
+         * DistanceMatrix
+         * @description `names`: of domains of `level`, or of nodes where `domain` names one of them or there are no levels. `cells`: of
+         *     each name a row. Each domain is represented by a few of its nodes. `left_off`: how many more names there are.
+         */
+        DistanceMatrix: {
+            /** Level */
+            level: string | null;
+            /** Domain */
+            domain: string | null;
+            /** Levels */
+            levels: string[];
+            /** Names */
+            names: string[];
+            /** Nodes */
+            nodes: number[];
+            /** Cells */
+            cells: components["schemas"]["MatrixCell"][][];
+            /** Left Off */
+            left_off: number;
         };
         /**
          * DistanceRow
@@ -2350,6 +2436,14 @@ export interface components {
          * ItemList
          * @description A list. It is an object and not an array, so that fields can be added beside the items.
          */
+        ItemList_RecordingRow_: {
+            /** Items */
+            items: components["schemas"]["RecordingRow"][];
+        };
+        /**
+         * ItemList
+         * @description A list. It is an object and not an array, so that fields can be added beside the items.
+         */
         ItemList_ReservationRow_: {
             /** Items */
             items: components["schemas"]["ReservationRow"][];
@@ -2627,6 +2721,7 @@ export interface components {
          *
          *     row        its number, which stays as long as the node does
          *     domain     index of its narrowest domain, -1: it is in none
+         *     backend    index into `backends`
          *     gpu_used   a character for each GPU, by slot: `0` free, `1` to `9` tenths in use, `A` all of it
          *     cpu_share, memory_share   allocated, 0 to 1
          *     health     index into `legend`
@@ -2642,6 +2737,8 @@ export interface components {
             name: string[];
             /** Domain */
             domain: number[];
+            /** Backend */
+            backend: number[];
             /** Gpus */
             gpus: number[];
             /** Gpu Used */
@@ -2689,6 +2786,19 @@ export interface components {
             traffic_bytes: number;
             /** Links */
             links: components["schemas"]["MapLink"][];
+        };
+        /**
+         * MatrixCell
+         * @description Between nodes of two domains, or two nodes: the mean distance, 0 to 100; None: there are no two nodes. `source`
+         *     as of `DistanceBetween`, `mixed` where nodes differ. `age_s`: of the oldest measurement among them.
+         */
+        MatrixCell: {
+            /** Distance */
+            distance: number | null;
+            /** Source */
+            source: string;
+            /** Age S */
+            age_s: number | null;
         };
         /**
          * MeasuredDistance
@@ -3026,6 +3136,33 @@ export interface components {
             cost: number;
             /** Why */
             why: string;
+        };
+        /**
+         * MovedTask
+         * @description A task that runs now and would run on another node, from `at_s` on.
+         */
+        MovedTask: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Replica */
+            replica: number;
+            /** From */
+            from: string;
+            /** To */
+            to: string;
+            /** At S */
+            at_s: number;
+        };
+        /** MovedTasks */
+        MovedTasks: {
+            /** Count */
+            count: number;
+            /** Items */
+            items: components["schemas"]["MovedTask"][];
         };
         /**
          * NamedWorkloads
@@ -3597,6 +3734,22 @@ export interface components {
          * @enum {string}
          */
         Operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+        /**
+         * OtherChoice
+         * @description None: the task would have found no node.
+         */
+        OtherChoice: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Node */
+            node: string;
+            /** Would Be */
+            would_be: string | null;
+        };
         /** PathBetween */
         PathBetween: {
             /** Hops */
@@ -3703,6 +3856,26 @@ export interface components {
             busiest: string;
             /** Message */
             message: string;
+        };
+        /**
+         * PlannedFailure
+         * @description A node, or everything in a domain such as a leaf, fails; it is back after `repair`, or never.
+         */
+        PlannedFailure: {
+            /** Name */
+            name: string;
+            /**
+             * At
+             * @description a duration
+             * @default 0
+             * @example 10m
+             */
+            at: string | number;
+            /**
+             * Repair
+             * @default null
+             */
+            repair: (string | number) | null;
         };
         /**
          * PlannedPlace
@@ -4059,6 +4232,37 @@ export interface components {
             local: number;
         };
         /**
+         * PreviewQuestion
+         * @description Which profile, by name or defined here, and how many of the last decisions to look at.
+         */
+        PreviewQuestion: {
+            /** Profile */
+            profile: string | components["schemas"]["ProfileSettings"];
+            /**
+             * Last
+             * @default 100
+             */
+            last: number;
+        };
+        /**
+         * PreviewedState
+         * @description `fragmentation`: the share of all GPUs that is free and of no use to typical work; None without GPUs.
+         */
+        PreviewedState: {
+            /** Nodes In Use */
+            nodes_in_use: number;
+            /** Empty Nodes */
+            empty_nodes: number;
+            /** Unusable Gpus */
+            unusable_gpus: number;
+            /** Fragmentation */
+            fragmentation: number | null;
+            /** Utilisation */
+            utilisation: {
+                [key: string]: number;
+            };
+        };
+        /**
          * ProbeKey
          * @description `key`: in hex. It is valid in one epoch.
          */
@@ -4148,6 +4352,30 @@ export interface components {
             /** Errors */
             errors?: components["schemas"]["FieldProblem"][];
         };
+        /**
+         * ProfilePreview
+         * @description `examples`: the first tasks that would have gone elsewhere.
+         */
+        ProfilePreview: {
+            /** Profile */
+            profile: string;
+            /** Instead Of */
+            instead_of: string;
+            /** Decisions */
+            decisions: number;
+            /** Same */
+            same: number;
+            /** Different */
+            different: number;
+            /** No Node */
+            no_node: number;
+            /** Examples */
+            examples: components["schemas"]["OtherChoice"][];
+            before: components["schemas"]["PreviewedState"];
+            after: components["schemas"]["PreviewedState"];
+            /** Sentences */
+            sentences: string[];
+        };
         /** ProfileRow */
         ProfileRow: {
             /** Name */
@@ -4166,6 +4394,62 @@ export interface components {
             scores: {
                 [key: string]: number;
             };
+        };
+        /**
+         * ProfileSettings
+         * @description How nodes are chosen for a workload, and which work goes first.
+         */
+        ProfileSettings: {
+            /**
+             * Filters
+             * @default []
+             */
+            filters: string[];
+            /**
+             * Scores
+             * @default {}
+             */
+            scores: {
+                [key: string]: number;
+            };
+            /**
+             * Select
+             * @default best
+             * @enum {string}
+             */
+            select: "best" | "round_robin" | "random";
+            /**
+             * Order
+             * Format: name
+             * @default priority
+             */
+            order: string;
+            /**
+             * Preemption
+             * @default true
+             */
+            preemption: boolean;
+            /**
+             * Victims
+             * @default cheapest
+             * @enum {string}
+             */
+            victims: "cheapest" | "kubernetes";
+            /**
+             * Settings
+             * @default {}
+             */
+            settings: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
+            /**
+             * On Filter Error
+             * @default refuse
+             * @enum {string}
+             */
+            on_filter_error: "refuse" | "skip";
         };
         /** Profiles */
         Profiles: {
@@ -4403,6 +4687,33 @@ export interface components {
             why: string;
             /** Took Ms */
             took_ms: number | null;
+        };
+        /**
+         * RecordingPiece
+         * @description Bytes of a segment in base64. `next_offset`: where the next piece begins; null: this was the last one there is
+         *     now.
+         */
+        RecordingPiece: {
+            /** Name */
+            name: string;
+            /** Offset */
+            offset: number;
+            /** Data */
+            data: string;
+            /** Next Offset */
+            next_offset: number | null;
+        };
+        /**
+         * RecordingRow
+         * @description A segment: it begins with the whole state at `at`.
+         */
+        RecordingRow: {
+            /** Name */
+            name: string;
+            /** At */
+            at: number;
+            /** Size Bytes */
+            size_bytes: number;
         };
         /**
          * RefusalPage
@@ -5241,6 +5552,70 @@ export interface components {
             exit_code: number;
         };
         /**
+         * SnapshotBody
+         * @description A snapshot file (`docs/simulating.md` describes its parts).
+         */
+        SnapshotBody: {
+            /** Format */
+            format: string;
+            /** Version */
+            version: number;
+            /** Taken At */
+            taken_at: number;
+            /** Source */
+            source: {
+                [key: string]: unknown;
+            };
+            /** Left Out */
+            left_out: string[];
+            /** Settings */
+            settings: {
+                [key: string]: unknown;
+            };
+            /** Topology */
+            topology: {
+                [key: string]: unknown;
+            } | null;
+            /** Distances */
+            distances: (string | number)[][];
+            /** Measured */
+            measured: {
+                [key: string]: unknown;
+            } | null;
+            /** Nodes */
+            nodes: {
+                [key: string]: unknown;
+            }[];
+            /** Workloads */
+            workloads: {
+                [key: string]: unknown;
+            }[];
+            /** Terms */
+            terms: {
+                [key: string]: unknown;
+            }[];
+            /** Reservations */
+            reservations: {
+                [key: string]: unknown;
+            }[];
+            /** Policies */
+            policies: {
+                [key: string]: unknown;
+            }[];
+            /** Learned */
+            learned: {
+                [key: string]: unknown;
+            };
+            /** Cursors */
+            cursors: {
+                [key: string]: number;
+            };
+            /** Next Workload */
+            next_workload: number;
+            /** Next Reservation */
+            next_reservation: number;
+        };
+        /**
          * Spread
          * @description Spread tasks evenly over the domains of a level, up to `max_skew`; with a weight it is a preference. It counts
          *     the workload's own tasks, or those selected by `of`.
@@ -5722,7 +6097,8 @@ export interface components {
         /**
          * TopologyMap
          * @description `full`: it holds all nodes; otherwise those that changed after the version that was asked for, and `gone`, the
-         *     rows that have no node any more. Without `domains`, they have not changed either. `tenants` only grows.
+         *     rows that have no node any more. Without `domains`, they have not changed either. `tenants` and
+         *     `backends` only grow.
          */
         TopologyMap: {
             /** Version */
@@ -5735,6 +6111,8 @@ export interface components {
             legend: string[];
             /** Tenants */
             tenants: string[];
+            /** Backends */
+            backends: string[];
             nodes: components["schemas"]["MapNodes"];
             /** Gone */
             gone: number[];
@@ -5868,6 +6246,28 @@ export interface components {
              * @default null
              */
             revision: number | null;
+        };
+        /** UnplacedWorkload */
+        UnplacedWorkload: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Before S */
+            before_s: number | null;
+            /** After S */
+            after_s: number | null;
+            /** Why */
+            why: string;
+        };
+        /** UnplacedWorkloads */
+        UnplacedWorkloads: {
+            /** Count */
+            count: number;
+            /** Items */
+            items: components["schemas"]["UnplacedWorkload"][];
         };
         /**
          * Update
@@ -6310,6 +6710,92 @@ export interface components {
              * @default 1
              */
             weight: number;
+        };
+        /**
+         * WhatIfAnswer
+         * @description `taken_at`: of the copy; other times are seconds from then on.
+         */
+        WhatIfAnswer: {
+            /** Taken At */
+            taken_at: number;
+            /** Horizon S */
+            horizon_s: number;
+            before: components["schemas"]["WhatIfRun"];
+            after: components["schemas"]["WhatIfRun"];
+            differences: components["schemas"]["WhatIfDifferences"];
+            /** Sentences */
+            sentences: string[];
+        };
+        /**
+         * WhatIfDifferences
+         * @description `placed_elsewhere`: tasks that wait now and would get another node.
+         */
+        WhatIfDifferences: {
+            started: components["schemas"]["ChangedWorkloads"];
+            delayed: components["schemas"]["ChangedWorkloads"];
+            moved: components["schemas"]["MovedTasks"];
+            unplaced: components["schemas"]["UnplacedWorkloads"];
+            preempted: components["schemas"]["ChangedWorkloads"];
+            failed: components["schemas"]["UnplacedWorkloads"];
+            /** Placed Elsewhere */
+            placed_elsewhere: number;
+            /** Utilisation */
+            utilisation: {
+                [key: string]: components["schemas"]["BeforeAndAfter"];
+            };
+        };
+        /**
+         * WhatIfQuestion
+         * @description Changes, and how far to look ahead.
+         */
+        WhatIfQuestion: {
+            /** Workloads */
+            workloads?: components["schemas"]["Workload"][];
+            /** Cancel */
+            cancel?: (string | number)[];
+            /** Remove Nodes */
+            remove_nodes?: string[];
+            /** Add Nodes */
+            add_nodes?: components["schemas"]["AddedNodes"][];
+            /** Fail */
+            fail?: components["schemas"]["PlannedFailure"][];
+            /**
+             * Profile
+             * @default null
+             */
+            profile: string | components["schemas"]["ProfileSettings"] | null;
+            /**
+             * Horizon
+             * @description a duration
+             * @default 21600
+             * @example 10m
+             */
+            horizon: string | number;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed: number;
+        };
+        /**
+         * WhatIfRun
+         * @description `figures`: by name, as `dovetail simulate -o json` has them.
+         */
+        WhatIfRun: {
+            /** Profile */
+            profile: string;
+            /** Workloads */
+            workloads: number;
+            /** Waiting At The End */
+            waiting_at_the_end: number;
+            /** Utilisation */
+            utilisation: {
+                [key: string]: number;
+            };
+            /** Figures */
+            figures: {
+                [key: string]: number | null;
+            };
         };
         /** Why */
         Why: {
