@@ -15,7 +15,7 @@ class SnapshotBody(TypedDict):
     left_out: list[str]
     settings: dict[str, Any]
     topology: dict[str, Any] | None
-    distances: list[Any]
+    distances: list[list[str | float]]
     measured: dict[str, Any] | None
     nodes: list[dict[str, Any]]
     workloads: list[dict[str, Any]]

@@ -46,7 +46,13 @@ def test_openb_asks_for_shares_of_gpus_by_model() -> None:
 def test_philly_as_json_and_as_csv() -> None:
     detail = [{"ip": "m1", "gpus": [f"gpu{i}" for i in range(8)]}, {"ip": "m2", "gpus": [f"gpu{i}" for i in range(8)]}]
     attempt = {"start_time": "2017-10-09 07:02:00", "end_time": "2017-10-09 08:02:00", "detail": detail}
-    job: dict[str, Any] = {"status": "Pass", "vc": "6214e9", "jobid": "x", "user": "ab12", "submitted_time": "2017-10-09 07:01:55"}
+    job: dict[str, Any] = {
+        "status": "Pass",
+        "vc": "6214e9",
+        "jobid": "x",
+        "user": "ab12",
+        "submitted_time": "2017-10-09 07:01:55",
+    }
     never = job | {"attempts": []}
     (found,) = read(json.dumps([job | {"attempts": [attempt]}, never]))
     assert (found[1].replicas, found[1].resources.gpu, run_s(found)) == (2, 8, 3600.0)
