@@ -19,6 +19,7 @@ from dovetail.model.node import Node
 from dovetail.model.record import Snapshot
 from dovetail.model.requests.terms import Terms, terms_json
 from dovetail.model.text.strict import closest
+from dovetail.model.workloads.reading import by_role
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.pipeline.profiles import WITH_MARKET
 from dovetail.simulate.changes import AddedNodes, ClusterChanges, PlannedFailure
@@ -101,7 +102,7 @@ def _edits(document: SnapshotDocument, changes: ClusterChanges) -> tuple[dict[in
     live = {(one.definition.namespace, one.definition.name): one.id for one in document.workloads}
     edited: dict[int, Workload] = {}
     new: list[Workload] = []
-    for spec in changes.workloads:
+    for spec in (one for given in changes.workloads for one in by_role(given)):
         id_ = live.get((spec.namespace, spec.name))
         if id_ is None:
             new.append(spec)

@@ -88,3 +88,10 @@ def test_use_is_compared_over_the_same_time() -> None:
         "before": pytest.approx(work_s / (4 * 4100), abs=0.001),
         "after": pytest.approx(work_s / (5 * 4100), abs=0.001),
     }
+
+
+def test_new_work_with_roles_is_one_workload_for_each() -> None:
+    roles = [{"name": "head", "replicas": 1}, {"name": "worker", "replicas": 2}]
+    work = {"name": "ray", "resources": {"cpu": 1}, "roles": roles, "run": {"simulate": {"run_time": 60}}}
+    found = asked(document(), workloads=[work])["differences"]
+    assert {one["name"] for one in found["started"]["items"]} == {"ray-head", "ray-worker"}
