@@ -16,10 +16,12 @@ from pydantic import BaseModel, TypeAdapter
 from dovetail.model import event as events
 from dovetail.model.event import DistancesMeasured, Event, Submitted
 from dovetail.model.record import spec_text
+from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Condition, Workload
 
 UNRECORDED = "Unrecorded"
 MOST_DISTANCES = 4 * 2**20  # bytes: a matrix of a thousand nodes
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 #: By name, those that a control plane hears. Adapters of Kubernetes have three more, which are not recorded.
 _RECORDED: dict[str, type[Event]] = {
@@ -30,7 +32,7 @@ _RECORDED: dict[str, type[Event]] = {
 
 
 def event_line(event: Event) -> list[Any]:
-    """Plain data for JSON; tuples and models inside are written by `plain`."""
+    """Plain data for JSON."""
     if isinstance(event, Submitted):
         return ["Submitted", event.workload, spec_text(event.spec), [[id_, str(c)] for id_, c in event.after]]
     if isinstance(event, DistancesMeasured):
@@ -39,7 +41,7 @@ def event_line(event: Event) -> list[Any]:
             return [UNRECORDED, "DistancesMeasured"]
         return ["DistancesMeasured", list(event.names), b64encode(matrix.tobytes()).decode()]
     name = type(event).__name__
-    return [name, *(_plain(getattr(event, one.name), name, one.name) for one in fields(event))]  # type: ignore[arg-type]
+    return [name, *(_plain(getattr(event, field), name, field) for field in _field_names(name))]
 
 
 def event_of(line: list[Any]) -> Event | None:
@@ -62,11 +64,21 @@ def event_of(line: list[Any]) -> Event | None:
 
 
 def _plain(value: Any, kind: str, field: str) -> Any:
-    if value is None or isinstance(value, str | int | float):
-        return value if type(value) in (str, int, float, bool, type(None)) else str(value)
+    """Most values are plain, or the id of a task: these are written without looking anything up."""
+    if type(value) in _PLAIN:
+        return value
+    if type(value) is TaskId:
+        return list(value)
+    if isinstance(value, str):  # of an enumeration
+        return str(value)
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", exclude_unset=True)
     return _adapters(kind)[field].dump_python(value, mode="json")
+
+
+@cache
+def _field_names(name: str) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(_RECORDED[name]))  # type: ignore[arg-type]
 
 
 @cache

@@ -273,3 +273,12 @@ def test_what_a_backend_said_of_a_node_is_kept_as_long_as_the_node(store: Store,
     store.write(Batch(announced=[("node-a", "{}"), ("node-b", "{}"), ("node-a", '{"labels":{"a":"b"}}')]))
     store.write(Batch(changes=Changes(nodes_gone=["node-b"])))
     assert restart().restore().announced == {"node-a": '{"labels":{"a":"b"}}'}
+
+
+def test_what_is_restored_later_is_the_state_of_the_moment_it_was_asked_for(store: Store) -> None:
+    store.write(submitted(1, 2))
+    later = store.restore_later()
+    store.write(finished(1))
+    store.write(submitted(3))
+    assert [workload.id for workload in later().workloads] == [1, 2]
+    assert [workload.id for workload in store.restore().workloads] == [2, 3]
