@@ -40,7 +40,10 @@ async def asset(request: Request, path: str) -> Response:
 
 
 async def shell(request: Request) -> Response:
-    return _answer(request, load_assets().shell, "no-cache")
+    page = page_at(request.url.path)
+    if page is None:
+        raise HttpProblem(404, "no such page of the dashboard")
+    return _answer(request, load_assets().shells[page.module], "no-cache")
 
 
 for _page in PAGES:

@@ -18,8 +18,8 @@ import "../parts/topology-map.js";
 
 const EXPLAIN_EVERY_MS = 3000; // it is dearer than the map
 const SOONEST_MS = 100;
-const LATEST_MS = 3000;
-const A_NODE_MS = 2; // where many nodes change all the time, nobody follows each: the server has more important things to do
+const LATEST_MS = 5000;
+const A_NODE_MS = 6; // where many nodes change all the time, nobody follows each: the server has more important things to do
 
 let model = new MapModel();
 let restMs = SOONEST_MS;

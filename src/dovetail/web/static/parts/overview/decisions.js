@@ -26,5 +26,5 @@ export const DECISIONS = [
 /** @param {RecentDecision[]} rows */
 export const decisionsPanel = (rows) => html`<section class="panel" aria-label="Last decisions">
   <div class="tools slim"><h2 class="title grow">Last decisions</h2>${exportButtons(DECISIONS, () => rows, "decisions")}</div>
-  ${table({ columns: DECISIONS, rows, key: (one) => `${one.at} ${one.workload} ${one.replica}`, caption: "Last decisions", empty: html`<p class="soft">Nothing was decided yet.</p>` })}
+  ${table({ columns: DECISIONS, rows, key: (one) => `${one.at} ${one.workload} ${one.replica}`, caption: "The latest decisions about any workload", empty: html`<p class="soft">Nothing was decided yet.</p>` })}
 </section>`;
