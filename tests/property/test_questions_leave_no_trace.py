@@ -188,6 +188,7 @@ class Twins:
             lambda: whole(questions.plans.impasse(self.specs[id_], id_, now)) if live else None,
             lambda: questions.explanations.explain(shape, id_, now),
             lambda: questions.explanations.why_not(shape, r.choice(nodes), id_, now) if nodes else None,
+            lambda: questions.explanations.refused_at(shape, r.choice(("ready", "resources", "none")), id_, now, 5),
             lambda: questions.explanations.points_of(shape, r.choice(nodes)) if nodes else None,
             lambda: whole(questions.plans.capacity(fresh)),
             lambda: whole(questions.plans.starts(now)),

@@ -43,14 +43,18 @@ async def queue(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
     offset: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    within: Annotated[str | None, Query(alias="queue", max_length=1000)] = None,
+    search: Annotated[str, Query(max_length=200)] = "",
 ) -> Json[QueuePage]:
     """A page of the pending workloads, and how many there are in all (`total`). Next first; after them, without a
     position, those that wait for other work, for their own limit or for their next try. Predicted
-    starts are seconds since the epoch, null where the start cannot be predicted."""
+    starts are seconds since the epoch, null where the start cannot be predicted. `queue`: only in it and below it;
+    `search`: only those whose name contains it."""
     plane = plane_of(request)
     now = time.time()
-    found = plane.questions.queues.pending(limit, now, offset)
-    total = plane.questions.queues.total
+    waiting = plane.questions.queues
+    found = waiting.pending(limit, now, offset, within, search)
+    total = waiting.total if within is None and not search else waiting.count_pending(within, search)
     guesses = await plane.ask(lambda _: plane.questions.plans.starts(now))
     first = await _first_priorities(plane, found, now)
     items: list[QueueItem] = [

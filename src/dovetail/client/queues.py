@@ -28,9 +28,12 @@ class QueueCalls:
                 break
         return found
 
-    def queue_page(self, *, limit: int, offset: int = 0) -> QueuePage:
-        """Some of them, and how many there are in all."""
-        params = {"limit": limit, "offset": offset}
+    def queue_page(
+        self, *, limit: int, offset: int = 0, queue: str | None = None, search: str | None = None
+    ) -> QueuePage:
+        """Some of them, and how many there are in all. `queue`: only in it and below it; `search`: only those whose
+        name contains it."""
+        params = {"limit": limit, "offset": offset, "queue": queue, "search": search}
         return cast("QueuePage", self._http.json("GET", f"{API}/queue", params=params))
 
     def queues(self) -> QueuesAnswer:

@@ -124,17 +124,39 @@ def test_field_names_and_values_are_completed(chromium: Any, client: Client) -> 
         assert editor(page).input_value() != "name: x\nresources:\n  memory: 2GiB\npriority: batch"
 
 
+def test_what_was_typed_outlives_a_lost_connection(chromium: Any, client: Client) -> None:
+    client.submit({"name": "template", "labels": {"a": "b"}})
+    with page_of(chromium, client, "/submit?from=default/template") as (page, _):
+        page.get_by_text("template would go to").wait_for()
+        assert yaml.safe_load(editor(page).input_value())["labels"] == {"a": "b"}
+        editor(page).fill("name: typed\n")
+        page.get_by_role("button", name="live").click()  # hold still, and go on: the page is loaded again
+        page.get_by_role("button", name="paused").click()
+        page.get_by_role("button", name="live").wait_for()
+        page.get_by_text("typed would go to").wait_for()
+        with page.expect_response("**/api/v1/plan*"):
+            page.get_by_label("Tasks").fill("2")
+        assert yaml.safe_load(editor(page).input_value()) == {"name": "typed", "replicas": 2}
+
+
 def test_a_suggestion_of_the_plan_is_taken_over(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/submit") as (page, _):
         editor(page).fill("name: wide\nresources:\n  cpu: 40 # too many\n")
         page.get_by_text("wide would wait").wait_for()
         page.get_by_role("button", name="Use").first.click()
         page.get_by_text("wide would go to").wait_for()
+<<<<<<< HEAD
         [patch, *_] = [
             one["patch"] for one in client.plan({"name": "wide", "resources": {"cpu": 40}})[0]["suggestions"]
         ]
         assert patch is not None
         assert yaml.safe_load(editor(page).input_value())["resources"]["cpu"] == patch["resources"]["cpu"]
+=======
+        [plan] = client.plan({"name": "wide", "resources": {"cpu": 40}})
+        patch = plan["suggestions"][0]["patch"]
+        assert patch is not None
+        assert yaml.safe_load(editor(page).input_value())["resources"] == patch["resources"]
+>>>>>>> pages2
 
 
 def test_the_whole_way_with_the_keyboard_alone(chromium: Any, client: Client) -> None:

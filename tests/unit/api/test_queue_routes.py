@@ -58,6 +58,12 @@ def test_a_page_of_the_queue_says_how_many_wait_and_all_pages_together_have_all(
     with Client(url) as client:
         assert [one["name"] for one in client.queue_page(limit=2, offset=4)["items"]] == ["big-4"]
         assert [one["name"] for one in client.queue(limit=4)] == [f"big-{i}" for i in range(4)]
+        found = client.queue_page(limit=10, search="g-3")
+        assert ([one["name"] for one in found["items"]], found["total"]) == (["big-3"], 1)
+        assert found["items"][0]["position"] == 4, "its place among all"
+        queue = found["items"][0]["queue"]
+        assert client.queue_page(limit=2, queue=queue)["total"] == 5
+        assert client.queue_page(limit=2, queue=f"{queue}/below") == {"items": [], "total": 0}
         assert len(client.queue()) == 5
 
 

@@ -136,3 +136,13 @@ def test_whatever_is_above_the_guarantee_is_borrowed_of_resources_that_are_share
     assert borrowing.borrowers("gpu", under=RESEARCH) == [Loan("research/nlp", "gpu", 1000)]
     assert borrowing.lenders("gpu") == [Loan("research/vision", "gpu", 2000)]
     assert borrowing.borrowers("cpu") == []
+
+
+def test_the_share_with_the_past_lies_between_what_was_held_and_what_is() -> None:
+    ledger = usage(half_life="1h")
+    ledger.charge(ML, None, "red", {"gpu": 1000}, 4, now=0)
+    ledger.charge(ML, None, "red", {"gpu": 1000}, -4, now=10 * HOUR_S)
+    assert ledger.share_of(ML) == 0
+    assert 0.19 < ledger.share_with_past(ML, 10 * HOUR_S) < 0.2, "half of what it held all the time"
+    assert ledger.share_with_past(ML, 11 * HOUR_S) == pytest.approx(ledger.share_with_past(ML, 10 * HOUR_S) / 2)
+    assert usage().share_with_past(ML, 0) == 0

@@ -123,6 +123,7 @@ class QueueQuestions:
         """Workloads with tasks that wait for a node."""
         return len(self._state.pending)
 
+<<<<<<< HEAD
     def oldest_submission(self) -> float | None:
         """When the workload was submitted that waits longest of those that wait for their first node; None: none waits.
         One that has run, and whose task waits again, has not waited since it was submitted."""
@@ -131,11 +132,30 @@ class QueueQuestions:
 
     def pending(self, limit: int, now: float = 0.0, offset: int = 0) -> list[PendingWorkload]:
         """Those in the queue, next first; after them those that wait outside of it."""
+=======
+    def pending(
+        self, limit: int, now: float = 0.0, offset: int = 0, queue: str | None = None, search: str = ""
+    ) -> list[PendingWorkload]:
+        """Those in the queue, next first; after them those that wait outside of it. `queue`: only in it and below it;
+        `search`: only those whose name contains it."""
+        page = islice(self._waiting(queue, search), offset, offset + limit)
+        return [self._pending(place, one, now) for place, one in page]
+
+    def count_pending(self, queue: str | None, search: str) -> int:
+        """How many `pending` would list without a limit."""
+        return sum(1 for _ in self._waiting(queue, search))
+
+    def _waiting(self, queue: str | None, search: str) -> Iterator[tuple[int | None, Work]]:
+>>>>>>> pages2
         work = self._state.work
         queued = ((place, work[id_]) for place, id_ in enumerate(self._state.pending.ids(), 1))
         others = ((None, one) for one in self._outside())
-        page = islice(chain[tuple[int | None, Work]](queued, others), offset, offset + limit)
-        return [self._pending(place, one, now) for place, one in page]
+        found = chain[tuple[int | None, Work]](queued, others)
+        if queue is None and not search:
+            return found
+        tree = self._state.router.queues.queues
+        codes = {one.code for one in tree if queue is None or one.path == queue or one.path.startswith(f"{queue}/")}
+        return ((place, one) for place, one in found if one.queue in codes and search in one.name)
 
     @property
     def total(self) -> int:

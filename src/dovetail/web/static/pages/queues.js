@@ -7,13 +7,13 @@ import { pageOf, setQuery } from "../core/route.js";
 import { queueBar } from "../charts/queue-bar.js";
 import { workloadLink } from "../parts/badge.js";
 import { searchField } from "../parts/choices.js";
-import { empty } from "../parts/states.js";
+import { empty, skeleton } from "../parts/states.js";
 import { exportButtons, pager, sorted, table } from "../parts/table.js";
 
 /** @typedef {import("../types").Schemas} Schemas */
 /** @typedef {Schemas["QueueRow"]} QueueRow */
 /** @typedef {Schemas["QueueItem"]} QueueItem */
-/** @typedef {{tree: Schemas["QueuesAnswer"], waiting: Schemas["QueuePage"]}} Data */
+/** @typedef {{tree: Schemas["QueuesAnswer"], waiting: Schemas["QueuePage"] | null}} Data `waiting`: null until it is known */
 
 const LIMIT = 50;
 const MOST = 10_000;
@@ -56,13 +56,13 @@ const loanWords = (loan) => {
 
 /** @type {import("../parts/table.js").Column<QueueItem>[]} */
 const WAITING = [
-  { name: "position", title: "#", cell: (row) => row.position ?? html`<span class="faint" title="It waits for other work, for its own limit or for its next try">–</span>`, value: (row) => row.position, isNumber: true, sorts: true },
-  { name: "name", title: "Name", cell: (row) => workloadLink(row), value: (row) => `${row.namespace}/${row.name}`, sorts: true },
-  { name: "queue", title: "Queue", cell: (row) => html`<a class="link" href=${pageOf.queue(row.queue)}>${row.queue}</a>`, value: (row) => row.queue, sorts: true },
-  { name: "priority", title: "Priority", cell: (row) => html`${row.priority}${row.promoted_from ? html` <span class="soft" title=${`was ${row.promoted_from} when it was submitted`}>↑</span>` : nothing}`, value: (row) => row.priority, sorts: true },
-  { name: "tasks", title: "Tasks", cell: (row) => html`${count(row.pending)}<span class="faint">/${count(row.replicas)}</span>`, value: (row) => row.pending, isNumber: true, sorts: true },
-  { name: "waited", title: "Waited", cell: (row) => duration(row.waited_s), value: (row) => row.waited_s, isNumber: true, sorts: true },
-  { name: "starts", title: "Starts about", cell: (row) => starts(row), value: (row) => row.starts_at, sorts: true },
+  { name: "position", title: "#", cell: (row) => row.position ?? html`<span class="faint" title="It waits for other work, for its own limit or for its next try">–</span>`, value: (row) => row.position, isNumber: true },
+  { name: "name", title: "Name", cell: (row) => workloadLink(row), value: (row) => `${row.namespace}/${row.name}` },
+  { name: "queue", title: "Queue", cell: (row) => html`<a class="link" href=${pageOf.queue(row.queue)}>${row.queue}</a>`, value: (row) => row.queue },
+  { name: "priority", title: "Priority", cell: (row) => html`${row.priority}${row.promoted_from ? html` <span class="soft" title=${`was ${row.promoted_from} when it was submitted`}>↑</span>` : nothing}`, value: (row) => row.priority },
+  { name: "tasks", title: "Tasks", cell: (row) => html`${count(row.pending)}<span class="faint">/${count(row.replicas)}</span>`, value: (row) => row.pending, isNumber: true },
+  { name: "waited", title: "Waited", cell: (row) => duration(row.waited_s), value: (row) => row.waited_s, isNumber: true },
+  { name: "starts", title: "Starts about", cell: (row) => starts(row), value: (row) => row.starts_at },
   { name: "why", title: "Why", cell: (row) => html`<span class="soft">${row.message || row.waits_for}</span>`, value: (row) => row.message || row.waits_for, wraps: true },
 ];
 
@@ -77,18 +77,39 @@ const TENANTS = [
   { name: "deviation", title: "From its fair share", cell: (row) => html`<span class=${row.deviation > 0.5 ? "warn" : ""}>${row.deviation > 0 ? "+" : ""}${percent(row.deviation)}</span>`, value: (row) => row.deviation, isNumber: true, sorts: true },
 ];
 
-/** @param {QueueItem[]} items @param {URLSearchParams} query */
-function meant(items, query) {
-  const queue = query.get("queue");
-  const search = (query.get("search") ?? "").toLowerCase();
-  return items.filter((row) => (!queue || row.queue === queue || row.queue.startsWith(`${queue}/`)) && (!search || `${row.namespace}/${row.name}`.toLowerCase().includes(search)));
+/** What the address asks the server for. @param {URLSearchParams} query */
+const wanted = (query) => ({ queue: query.get("queue"), search: query.get("search") });
+
+/** Everybody who waits, as the address means it. @param {URLSearchParams} query @returns {Promise<QueueItem[]>} */
+async function everyOne(query) {
+  /** @type {QueueItem[]} */
+  const found = [];
+  for (;;) {
+    const page = await get("/queue", { ...wanted(query), limit: MOST, offset: found.length });
+    found.push(...page.items);
+    if (page.items.length < MOST) return found;
+  }
 }
+
+/** Predicting starts takes a while where thousands wait: the tree does not wait for it, and the last answer stays meanwhile. @type {{asked: string, page: Schemas["QueuePage"]} | null} */
+let waitingLast = null;
+const PATIENCE_MS = 300;
 
 export default definePage({
   title: (route) => (route.query.get("queue") ? `Queue ${route.query.get("queue")}` : "Queues"),
-  load: async ({ signal }) => {
-    const [tree, waiting] = await Promise.all([get("/queues", {}, signal), get("/queue", { limit: MOST }, signal)]);
-    return /** @type {Data} */ ({ tree, waiting });
+  load: async ({ route, signal, redraw }) => {
+    const query = { ...wanted(route.query), limit: LIMIT, offset: route.query.get("offset") };
+    const asked = JSON.stringify(query);
+    const asking = get("/queue", query, signal);
+    const old = waitingLast?.asked === asked ? waitingLast.page : null;
+    const [tree, waiting] = await Promise.all([get("/queues", {}, signal), Promise.race([asking, new Promise((done) => setTimeout(() => done(old), PATIENCE_MS))])]);
+    const data = /** @type {Data} */ ({ tree, waiting });
+    void asking.then((page) => {
+      waitingLast = { asked, page };
+      data.waiting = page;
+      redraw();
+    }, () => {});
+    return data;
   },
   follows: (event) => ["submitted", "placed", "preempted", "succeeded", "failed", "cancelled"].includes(event.kind),
   atMostEveryMs: 3000,
@@ -96,17 +117,16 @@ export default definePage({
   view: ({ tree, waiting }, context) => {
     const { query } = context.route;
     const chosen = query.get("queue") ?? "";
-    const rows = sorted(meant(waiting.items, query), WAITING, query.get("sort") ?? "");
-    const offset = Math.min(Number(query.get("offset") ?? 0), Math.max(0, rows.length - 1));
-    const tasks = waiting.items.reduce((sum, row) => sum + row.pending, 0);
+    const offset = Number(query.get("offset") ?? 0);
+    const all = tree.queues.filter((row) => row.depth === 1).reduce((sum, row) => sum + row.waiting, 0);
     return html`<h1>Queues</h1>
-      <p class="lead">${plural(tree.queues.length, "queue")}; ${waiting.total ? `${plural(waiting.total, "workload")} with ${plural(tasks, "task")} waiting, the longest for ${duration(Math.max(...waiting.items.map((row) => row.waited_s)))}` : "nothing waits"}.</p>
+      <p class="lead">${plural(tree.queues.length, "queue")}, ${plural(all, "workload")} waiting.</p>
       <section class="panel" aria-label="The tree">${treeTable(tree, chosen)}${tree.loans.map((loan) => html`<p>${loanWords(loan)}</p>`)}</section>
       <section class="panel">
         <h2>Who waits ${chosen ? html`<small>in ${chosen} and below</small>` : nothing}</h2>
-        <div class="tools">${searchField(query.get("search") ?? "", (text) => setQuery({ search: text, offset: null }), "Name contains")}${chosen ? html`<button class="btn" @click=${() => setQuery({ queue: null, offset: null })}>All queues</button>` : nothing}<span class="grow"></span>${exportButtons(WAITING, () => rows, "waiting")}</div>
-        ${table({ columns: WAITING, rows: rows.slice(offset, offset + LIMIT), key: (row) => row.id, sort: query.get("sort") ?? "position", onSort: (sort) => setQuery({ sort, offset: null }), caption: "Who waits", empty: empty(chosen || query.get("search") ? "Nobody like that waits" : "Nothing waits", nothing, "dovetail queue") })}
-        ${rows.length ? pager({ offset, limit: LIMIT, total: rows.length, onGo: (next) => setQuery({ offset: next || null }) }) : nothing}
+        <div class="tools">${searchField(query.get("search") ?? "", (text) => setQuery({ search: text, offset: null }), "Name contains")}${chosen ? html`<button class="btn" @click=${() => setQuery({ queue: null, offset: null })}>All queues</button>` : nothing}<span class="grow"></span>${exportButtons(WAITING, () => everyOne(query), "waiting")}</div>
+        ${waiting === null ? skeleton(4) : table({ columns: WAITING, rows: waiting.items, key: (row) => row.id, caption: "Who waits", empty: empty(chosen || query.get("search") ? "Nobody like that waits" : "Nothing waits", nothing, "dovetail queue") })}
+        ${waiting?.items.length ? pager({ offset, limit: LIMIT, total: waiting.total, onGo: (next) => setQuery({ offset: next || null }) }) : nothing}
       </section>
       ${tree.tenants.length ? html`<section class="panel"><h2>Tenants <small>by ${tree.fair_between}: what each holds, against its fair part by weight</small></h2>${table({ columns: TENANTS, rows: sorted(tree.tenants, TENANTS, query.get("tenants") ?? "-share"), key: (row) => row.tenant, sort: query.get("tenants") ?? "-share", onSort: (sort) => setQuery({ tenants: sort }), caption: "Tenants" })}</section>` : nothing}`;
   },

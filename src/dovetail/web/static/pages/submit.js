@@ -23,6 +23,10 @@ const FIRST = "name: hello\nrun:\n  command: [echo, hello]\nresources:\n  cpu: 1
 
 /** What was typed; the page is drawn from it. */
 let text = "";
+/** The query that it came from: what was typed since must not be lost when the page is loaded again. @type {string | null} */
+let source = null;
+/** What is on the screen. @type {Draft} */
+let draft = { text: "", plans: [], errors: [] };
 let timer = 0;
 let asking = new AbortController();
 let isSending = false;
@@ -48,8 +52,8 @@ async function plan(asked, signal) {
   }
 }
 
-/** @param {string} next @param {Draft} draft @param {Context} context */
-function change(next, draft, context) {
+/** @param {string} next @param {Context} context */
+function change(next, context) {
   text = next;
   sessionStorage.setItem(KEY, next);
   clearTimeout(timer);
@@ -58,21 +62,21 @@ function change(next, draft, context) {
     asking = new AbortController();
     const found = await plan(next, AbortSignal.any([asking.signal, context.signal])).catch(() => null);
     if (found === null) return;
-    Object.assign(draft, found);
+    draft = found;
     context.redraw();
   }, TYPING_MS);
   context.redraw();
 }
 
-/** Take a suggestion over into the text. @param {Record<string, any>} patch @param {Draft} draft @param {Context} context */
-function use(patch, draft, context) {
+/** Take a suggestion over into the text. @param {Record<string, any>} patch @param {Context} context */
+function use(patch, context) {
   const next = withPatch(text, patch);
   if (next === null) toast(`Write this into the definition: ${JSON.stringify(patch)}`, "bad");
-  else change(next, draft, context);
+  else change(next, context);
 }
 
-/** @param {Draft} draft @param {Context} context */
-async function submit(draft, context) {
+/** @param {Context} context */
+async function submit(context) {
   if (isSending) return;
   isSending = true;
   context.redraw();
@@ -92,8 +96,8 @@ async function submit(draft, context) {
   }
 }
 
-/** @param {Draft} draft */
-function problems({ errors }) {
+function problems() {
+  const { errors } = draft;
   if (errors.length === 0) return nothing;
   const goTo = (/** @type {number | null | undefined} */ line) => {
     const editor = /** @type {(HTMLElement & {goTo: (line: number) => void}) | null} */ (document.querySelector("yaml-editor"));
@@ -105,30 +109,38 @@ function problems({ errors }) {
 export default definePage({
   title: () => "Submit",
   load: async ({ route, signal }) => {
-    text = await firstText(route.query, signal);
-    return plan(text, signal);
+    const asked = route.query.toString();
+    if (asked !== source) text = await firstText(route.query, signal);
+    source = asked;
+    const planned = text;
+    const found = await plan(planned, signal);
+    if (planned === text) draft = found; // otherwise newer words are being planned
+    return {};
   },
-  begin: () => () => clearTimeout(timer),
-  view: (/** @type {Draft} */ draft, context) => {
-    const edited = (/** @type {CustomEvent<string>} */ event) => change(event.detail, draft, context);
+  begin: () => () => {
+    clearTimeout(timer);
+    source = null;
+  },
+  view: (_, context) => {
+    const edited = (/** @type {CustomEvent<string>} */ event) => change(event.detail, context);
     const shortcut = (/** @type {KeyboardEvent} */ event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit(draft, context);
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit(context);
     };
     const isFresh = draft.text === text;
     return html`<div @keydown=${shortcut}>
       <div class="head">
         <div><h1>Submit</h1><p class="lead">Fill in the form or write the definition; both are the same text. <kbd>Ctrl Space</kbd> completes, <kbd>Ctrl Enter</kbd> submits.</p></div>
-        <div class="actions"><button class="btn quiet" @click=${() => copy(text)}>Copy</button><button class="btn primary" ?disabled=${isSending || (isFresh && draft.errors.length > 0)} @click=${() => void submit(draft, context)}>Submit</button></div>
+        <div class="actions"><button class="btn quiet" @click=${() => copy(text)}>Copy</button><button class="btn primary" ?disabled=${isSending || (isFresh && draft.errors.length > 0)} @click=${() => void submit(context)}>Submit</button></div>
       </div>
       <div class="grid g2">
         <div>
-          <section class="panel" aria-label="Form">${submitForm(text, (next) => change(next, draft, context))}</section>
-          <section class="panel" aria-label="Definition"><yaml-editor .text=${text} .errors=${isFresh ? draft.errors.map(({ line, message }) => ({ line: line ?? null, message })) : []} @edit=${edited}></yaml-editor>${isFresh ? problems(draft) : nothing}</section>
+          <section class="panel" aria-label="Form">${submitForm(text, (next) => change(next, context))}</section>
+          <section class="panel" aria-label="Definition"><yaml-editor .text=${text} .errors=${isFresh ? draft.errors.map(({ line, message }) => ({ line: line ?? null, message })) : []} @edit=${edited}></yaml-editor>${isFresh ? problems() : nothing}</section>
         </div>
         <section class="panel" aria-label="Plan" aria-busy=${String(!isFresh)}>
           <h2>Where it would go now <small>${isFresh ? "nothing is submitted yet" : "asking …"}</small></h2>
           ${draft.errors.length ? html`<p class="soft">Nowhere, as long as ${draft.errors.length === 1 ? "an error is" : `${draft.errors.length} errors are`} in the definition.</p>` : nothing}
-          ${draft.plans.slice(0, 10).map((one) => html`${draft.plans.length > 1 ? html`<h2 class="title">${one.namespace}/${one.name}</h2>` : nothing}${planView(one, draft.plans.length === 1 ? (patch) => use(patch, draft, context) : undefined)}`)}
+          ${draft.plans.slice(0, 10).map((one) => html`${draft.plans.length > 1 ? html`<h2 class="title">${one.namespace}/${one.name}</h2>` : nothing}${planView(one, draft.plans.length === 1 ? (patch) => use(patch, context) : undefined)}`)}
           ${draft.plans.length > 10 ? html`<p class="soft">and ${plural(draft.plans.length - 10, "more workload")}</p>` : nothing}
         </section>
       </div>

@@ -10,6 +10,7 @@ import { searchField } from "./choices.js";
 const KEPT_LINES = 5000; // more than anybody reads, and a browser still scrolls
 const FIRST_LINES = 1000;
 const PIECE = 1024 * 1024;
+const RETRY_MS = 2000;
 
 class LogView extends HTMLElement {
   /** @type {LogSource | null} */
@@ -72,8 +73,13 @@ class LogView extends HTMLElement {
       this.#state = "ended";
     } catch (error) {
       if (signal.aborted) return;
-      this.#trouble = wordsOf(error);
-      this.#state = "ended";
+      if (error instanceof TypeError) {
+        this.#state = "lost the connection; tries again";
+        setTimeout(() => !signal.aborted && this.#begin(), RETRY_MS);
+      } else {
+        this.#trouble = wordsOf(error);
+        this.#state = "ended";
+      }
     }
     this.#draw();
   }

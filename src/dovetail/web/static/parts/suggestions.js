@@ -4,7 +4,6 @@ import { get, segment, send } from "../core/api.js";
 import { attempt, confirm, toast, wordsOf } from "../core/notices.js";
 import { go, pageOf, setQuery } from "../core/route.js";
 import { merged } from "../core/merge.js";
-import { commandToCopy } from "./states.js";
 import { planView } from "./plan.js";
 
 /** @typedef {import("../types").Schemas["SuggestionRow"]} Suggestion */
@@ -18,20 +17,20 @@ export function suggestions(found, workload, managed, tried, trial) {
   if (found.length === 0 && !trial) return nothing;
   return html`<section class="panel" aria-label="What would help">
     <h2>What would help <small>each was tried on the present state</small></h2>
-    ${found.map((one) => suggestion(one, workload, managed, tried, trial))}
+    ${found.map((one) => suggestion(one, workload, managed, tried, trial, one === found.find((other) => other.patch)))}
     ${tried && trial && !known ? html`<div class="suggestion"><span><b>The change in this address</b> <code>${tried}</code></span>${planned(workload, JSON.parse(tried), trial)}</div>` : nothing}
   </section>`;
 }
 
-/** @param {Suggestion} one @param {WorkloadDetail} workload @param {boolean} managed @param {string} tried @param {Trial | null} trial */
-function suggestion(one, workload, managed, tried, trial) {
+/** @param {Suggestion} one @param {WorkloadDetail} workload @param {boolean} managed @param {string} tried @param {Trial | null} trial @param {boolean} isFirst */
+function suggestion(one, workload, managed, tried, trial, isFirst) {
   const patch = one.patch ? JSON.stringify(one.patch) : "";
   const isTried = patch !== "" && patch === tried;
   const words = html`<span><span class="ok" aria-hidden="true">✓</span> <b>${one.words}</b></span>`;
   if (!one.patch) return html`<div class="suggestion">${words}${actionOf(one)}</div>`;
   if (managed) return html`<div class="suggestion">${words}<span class="soft">change its service ${workload.service}</span></div>`;
   return html`<div class="suggestion">
-    ${words}<button class=${isTried ? "btn" : "btn primary"} aria-expanded=${String(isTried)} @click=${() => setQuery({ try: isTried ? null : patch })}>${isTried ? "Close the plan" : "Plan this"}</button>
+    ${words}<button class=${isFirst && !tried ? "btn primary" : "btn"} aria-expanded=${String(isTried)} @click=${() => setQuery({ try: isTried ? null : patch })}>${isTried ? "Close the plan" : "Plan this"}</button>
     ${isTried && trial ? planned(workload, one.patch, trial) : nothing}
   </div>`;
 }
@@ -78,6 +77,9 @@ async function ended(workload) {
   throw new Error(`${workload.name} is cancelled but some of its tasks still stop; submit the change when they have`);
 }
 
+/** @param {string} name with its namespace @returns {[string, string]} */
+const inNamespace = (name) => (name.includes("/") ? [name.slice(0, name.indexOf("/")), name.slice(name.indexOf("/") + 1)] : ["default", name]);
+
 /** @param {Suggestion} one */
 function actionOf({ action }) {
   const node = action?.uncordon;
@@ -87,6 +89,10 @@ function actionOf({ action }) {
     };
     return html`<button class="btn" @click=${uncordon}>Uncordon …</button>`;
   }
-  if (Array.isArray(action?.evict)) return commandToCopy(`dovetail cancel ${[...new Set(action.evict.map((/** @type {string} */ task) => task.replace(/\.\d+$/, "")))].join(" ")}`);
-  return html`<span class="soft">nothing to do</span>`;
+  if (Array.isArray(action?.evict)) {
+    /** @type {string[]} */
+    const names = [...new Set(action.evict.map((/** @type {string} */ task) => task.replace(/\.\d+$/, "")))];
+    return html`<span>${names.slice(0, 3).map((name) => html`<a class="link" href=${pageOf.workload(...inNamespace(name))}>${name}</a> `)}${names.length > 3 ? html`<span class="soft">and ${names.length - 3} more</span>` : nothing}</span>`;
+  }
+  return html`<span class="soft">by itself</span>`;
 }
