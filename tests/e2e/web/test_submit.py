@@ -145,18 +145,10 @@ def test_a_suggestion_of_the_plan_is_taken_over(chromium: Any, client: Client) -
         page.get_by_text("wide would wait").wait_for()
         page.get_by_role("button", name="Use").first.click()
         page.get_by_text("wide would go to").wait_for()
-<<<<<<< HEAD
-        [patch, *_] = [
-            one["patch"] for one in client.plan({"name": "wide", "resources": {"cpu": 40}})[0]["suggestions"]
-        ]
-        assert patch is not None
-        assert yaml.safe_load(editor(page).input_value())["resources"]["cpu"] == patch["resources"]["cpu"]
-=======
         [plan] = client.plan({"name": "wide", "resources": {"cpu": 40}})
         patch = plan["suggestions"][0]["patch"]
         assert patch is not None
         assert yaml.safe_load(editor(page).input_value())["resources"] == patch["resources"]
->>>>>>> pages2
 
 
 def test_the_whole_way_with_the_keyboard_alone(chromium: Any, client: Client) -> None:

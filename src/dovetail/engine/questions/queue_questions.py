@@ -123,16 +123,12 @@ class QueueQuestions:
         """Workloads with tasks that wait for a node."""
         return len(self._state.pending)
 
-<<<<<<< HEAD
     def oldest_submission(self) -> float | None:
         """When the workload was submitted that waits longest of those that wait for their first node; None: none waits.
         One that has run, and whose task waits again, has not waited since it was submitted."""
         first = (one.submitted_at for one in self._state.work.values() if one.started_at is None and one.waiting)
         return min(first, default=None)
 
-    def pending(self, limit: int, now: float = 0.0, offset: int = 0) -> list[PendingWorkload]:
-        """Those in the queue, next first; after them those that wait outside of it."""
-=======
     def pending(
         self, limit: int, now: float = 0.0, offset: int = 0, queue: str | None = None, search: str = ""
     ) -> list[PendingWorkload]:
@@ -146,7 +142,6 @@ class QueueQuestions:
         return sum(1 for _ in self._waiting(queue, search))
 
     def _waiting(self, queue: str | None, search: str) -> Iterator[tuple[int | None, Work]]:
->>>>>>> pages2
         work = self._state.work
         queued = ((place, work[id_]) for place, id_ in enumerate(self._state.pending.ids(), 1))
         others = ((None, one) for one in self._outside())
