@@ -1,7 +1,7 @@
 /** A matrix of distances: the colour says how far, the sign who says so. */
 import { html } from "../core/view.js";
 import { duration, number } from "../core/format.js";
-import { ramp } from "./scale.js";
+import { onRamp, ramp } from "./scale.js";
 
 /** @typedef {import("../types").Schemas["DistanceMatrix"]} DistanceMatrix */
 /** @typedef {import("../types").Schemas["MatrixCell"]} MatrixCell */
@@ -10,7 +10,6 @@ import { ramp } from "./scale.js";
 export const SOURCES = { by_hand: ["s", "set by hand"], described: ["d", "from the description"], measured: ["m", "measured"], estimated: ["e", "estimated from measurements"], by_level: ["", "from labels alone"], mixed: ["*", "from several sources"] };
 
 const READABLE = 12; // with more names, figures stand in the title of a cell alone
-const FAR = 0.45; // from here on a cell is so dark that its figure is light
 
 /** @param {DistanceMatrix} shown @param {(row: string, column: string) => void} onPick */
 export function matrix(shown, onPick) {
@@ -32,5 +31,5 @@ function cellOf(cell, row, column, isSmall, onPick) {
   const [sign, words] = SOURCES[cell.source] ?? ["", cell.source];
   const title = `${row} – ${column}: ${number(cell.distance)}, ${words}${cell.age_s === null ? "" : `, ${duration(cell.age_s)} ago`}`;
   const share = cell.distance / 100;
-  return html`<button class=${share > FAR ? "cell dark" : "cell"} .style=${`background:${ramp(share)}`} title=${title} aria-label=${title} @click=${() => onPick(row, column)}>${isSmall ? html`${number(Math.round(cell.distance * 10) / 10)}<sup>${sign}</sup>` : sign}</button>`;
+  return html`<button class="cell" .style=${`background:${ramp(share)};color:${onRamp(share)}`} title=${title} aria-label=${title} @click=${() => onPick(row, column)}>${isSmall ? html`${number(Math.round(cell.distance * 10) / 10)}<sup>${sign}</sup>` : sign}</button>`;
 }

@@ -5,12 +5,23 @@ const LIGHT = [[223, 233, 243], [143, 193, 217], [61, 143, 184], [31, 93, 148], 
 const DARK = [[28, 36, 46], [27, 62, 94], [38, 104, 148], [84, 160, 196], [190, 226, 240]];
 
 /** A quantity from 0 to 1 on a scale that is even to the eye, and to the colour-blind. @param {number} share */
-export function ramp(share) {
+export const ramp = (share) => `rgb(${channels(share).join(",")})`;
+
+/** @param {number} share */
+function channels(share) {
   const steps = isDark() ? DARK : LIGHT;
   const place = Math.min(0.9999, Math.max(0, share)) * (steps.length - 1);
   const index = Math.floor(place);
   const part = place - index;
-  return `rgb(${steps[index].map((low, channel) => Math.round(low + (steps[index + 1][channel] - low) * part)).join(",")})`;
+  return steps[index].map((low, channel) => Math.round(low + (steps[index + 1][channel] - low) * part));
+}
+
+const MIDDLE = 0.18; // the luminance on which black and white are read equally well
+
+/** What can be read on that colour. @param {number} share */
+export function onRamp(share) {
+  const [red, green, blue] = channels(share).map((value) => (value / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > MIDDLE ? "#000" : "#fff";
 }
 
 /** One of ten colours for things without order. @param {number} index */
