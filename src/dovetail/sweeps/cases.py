@@ -16,17 +16,23 @@ import orjson
 from pydantic import ValidationError
 
 from dovetail import __version__
+from dovetail.engine.settings import EngineSettings
 from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.document import Document, Path
 from dovetail.model.text.reading import check_documents, only_document
 from dovetail.model.text.strict import closest
 from dovetail.model.text.validation_errors import complaints_of
+from dovetail.placement.pipeline.profiles import ProfileSettings
 from dovetail.simulate.batch import BatchReplay
+from dovetail.simulate.cases import Case, CaseFile, simulation_of_snapshot
+from dovetail.simulate.changes import ClusterChanges
 from dovetail.simulate.policies import Backfill, policy_named
 from dovetail.simulate.replay import Simulation
 from dovetail.simulate.run_figures import RunFigures, figures_of_batch, figures_of_simulation
 from dovetail.simulate.scenario import Scenario, read_scenario
 from dovetail.simulate.swf import BatchLog, TooShort, read_swf, sequences
+from dovetail.snapshots.document import SnapshotDocument
+from dovetail.snapshots.file import read_snapshot
 from dovetail.sweeps.definition import MOST_CASES, Sweep
 
 QUOTE = '"'
@@ -37,7 +43,7 @@ FORMAT = 1  # of the figures: counts up when a figure changes its meaning
 class SweepSource:
     """A file as it was read. Sent once to each process, however many cases it runs."""
 
-    kind: str  # "scenario" or "swf"
+    kind: str  # "scenario", "snapshot" or "swf"
     name: str
     data: bytes
 
@@ -80,22 +86,28 @@ def cases_of(sweep: Sweep, document: Document, source: SweepSource) -> list[Swee
 
 def run_case(case: SweepCase, source: SweepSource) -> RunFigures:
     """A pure function: no clock, no files, nothing shared."""
-    return _run_batch(case, source) if case.policy is not None else _run_scenario(case, source)
+    if case.policy is not None:
+        return _run_batch(case, source)
+    return _run_snapshot(case, source) if source.kind == "snapshot" else _run_scenario(case, source)
 
 
 # --- scenarios -------------------------------------------------------------------------------------------------
 
 
 def _scenario_cases(sweep: Sweep, document: Document, source: SweepSource) -> Iterator[SweepCase]:
-    scenario = read_scenario(source.data, source.name)
-    profiles = sweep.profiles or list(sweep.weights) or [scenario.settings.default_profile]
-    known = scenario.settings.all_profiles()
+    if source.kind == "snapshot":
+        settings_of_source, first_seed = _snapshot_of(source).settings, 0
+    else:
+        scenario = read_scenario(source.data, source.name)
+        settings_of_source, first_seed = scenario.settings, scenario.seed
+    profiles = sweep.profiles or list(sweep.weights) or [settings_of_source.default_profile]
+    known = settings_of_source.all_profiles()
     for index, profile in enumerate(profiles):
         if profile not in known:
             words = f"unknown profile {profile!r}.{closest(profile, known)} Known: {', '.join(known)}"
             path: Path = ("profiles", index) if sweep.profiles else ("weights", profile)
             raise _wrong(document, path, words)
-    seeds = sweep.seed_list(scenario.seed)
+    seeds = sweep.seed_list(first_seed)
     weighted = [(p, weights) for p in dict.fromkeys(profiles) for weights in _combinations(sweep.weights.get(p, {}))]
     settings = list(_combinations(sweep.grid))
     _check_count(document, len(weighted) * len(settings) * len(seeds))
@@ -107,7 +119,7 @@ def _scenario_cases(sweep: Sweep, document: Document, source: SweepSource) -> It
             case = SweepCase(_named(sweep, profile, weights, texts), 0, source.digest, profile, weights, texts)
             if (profile, weights) not in checked:
                 checked.add((profile, weights))
-                _check_weights(case, scenario, document)
+                _check_weights(case, known, document)
             for seed in seeds:
                 yield SweepCase(case.variant, seed, case.source, profile, weights, texts)
 
@@ -150,9 +162,9 @@ def _check_values(sweep: Sweep, document: Document, source: SweepSource) -> None
         raise Invalid(complaints)
 
 
-def _check_weights(case: SweepCase, scenario: Scenario, document: Document) -> None:
+def _check_weights(case: SweepCase, known: Mapping[str, ProfileSettings], document: Document) -> None:
     assert case.profile is not None
-    profile = scenario.settings.all_profiles()[case.profile]
+    profile = known[case.profile]
     for score, _ in case.weights:
         if score not in profile.scores:
             words = (
@@ -163,14 +175,32 @@ def _check_weights(case: SweepCase, scenario: Scenario, document: Document) -> N
 
 def _run_scenario(case: SweepCase, source: SweepSource) -> RunFigures:
     scenario = _scenario_of(source, case.values)
-    assert case.profile is not None
-    if case.weights:
-        profile = scenario.settings.all_profiles()[case.profile]
-        weighted = profile.model_copy(update={"scores": {**profile.scores, **dict(case.weights)}})
-        profiles = {**scenario.settings.profiles, case.profile: weighted}
-        settings = scenario.settings.model_copy(update={"profiles": profiles})
-        scenario = scenario.model_copy(update={"settings": settings})
+    scenario = scenario.model_copy(update={"settings": _weighted(scenario.settings, case)})
     return figures_of_simulation(Simulation.of(scenario, case.seed, case.profile, measured=True).run())
+
+
+def _weighted(settings: EngineSettings, case: SweepCase) -> EngineSettings:
+    """With the weights of the case in its profile."""
+    assert case.profile is not None
+    if not case.weights:
+        return settings
+    profile = settings.all_profiles()[case.profile]
+    weighted = profile.model_copy(update={"scores": {**profile.scores, **dict(case.weights)}})
+    return settings.model_copy(update={"profiles": {**settings.profiles, case.profile: weighted}})
+
+
+def _run_snapshot(case: SweepCase, source: SweepSource) -> RunFigures:
+    """The cluster goes on from the snapshot: the seed decides how long work runs that does not say so."""
+    document = _snapshot_of(source)
+    document = document.model_copy(update={"settings": _weighted(document.settings, case)})
+    played = Case(CaseFile(source.name), "snapshot", seed=case.seed)
+    simulation, _ = simulation_of_snapshot(document, played, ClusterChanges(profile=case.profile))
+    return figures_of_simulation(simulation.run())
+
+
+@lru_cache(maxsize=2)
+def _snapshot_of(source: SweepSource) -> SnapshotDocument:
+    return read_snapshot(source.data, source.name)
 
 
 @lru_cache(maxsize=8)

@@ -6,8 +6,9 @@
     grid:     {stream.rate: [0.01, 0.02]}
     seeds:    5
 
-Every combination is a case. A batch log (`source: {swf: log.swf.gz}`) is varied by `policies` and `backfill` instead of
-profiles. Everything is checked when it is read, each combination too; what is wrong is said with its line.
+Every combination is a case. A snapshot (`source: {snapshot: cluster.json}`) has no grid. A batch log
+(`source: {swf: log.swf.gz}`) is varied by `policies` and `backfill` instead of profiles. Everything is checked when it
+is read, each combination too; what is wrong is said with its line.
 Left to others: reading files, and running the cases (`execution`).
 """
 
@@ -37,6 +38,8 @@ class SweepSourceFile(Strict):
 
     scenario: str | None = None
     """A scenario file, as `dovetail simulate` plays it."""
+    snapshot: str | None = None
+    """A snapshot of a cluster, as `dovetail snapshot` writes it: it goes on from there."""
     swf: str | None = None
     """A batch log of the Standard Workload Format."""
     sequences: Count = 1
@@ -46,8 +49,8 @@ class SweepSourceFile(Strict):
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        if (self.scenario is None) == (self.swf is None):
-            raise ValueError("names no file, or two; give one of scenario: FILE and swf: FILE")
+        if sum(one is not None for one in (self.scenario, self.snapshot, self.swf)) != 1:
+            raise ValueError("names no file, or several; give one of scenario: FILE, snapshot: FILE and swf: FILE")
         return self
 
 
@@ -76,6 +79,8 @@ class Sweep(Strict):
         else:
             wrong = {"policies": self.policies, "backfill": self.backfill}
             advice = "is for batch logs; a scenario has profiles: [...], weights: {...} and grid: {...}"
+        if self.source.snapshot is not None and self.grid:
+            raise AtField(("grid",), "is for scenarios; a snapshot has profiles: [...] and weights: {...}")
         for name, given in wrong.items():
             if given:
                 raise AtField((name,), advice)

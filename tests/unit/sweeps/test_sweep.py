@@ -208,3 +208,30 @@ def test_batch_logs_are_swept_by_policy(folder: Path) -> None:
     found = json.loads(sweep(folder, "--cores", "1", "-o", "json").stdout)
     assert found["variants"] == ["fcfs", "sjf"]
     assert found["metrics"]["mean_wait_s"]["sjf"]["mean"] < found["metrics"]["mean_wait_s"]["fcfs"]["mean"]
+
+
+def test_a_snapshot_is_a_source_too(tmp_path: Path) -> None:
+    """Work of a cluster as it is, decided by other profiles; the seed decides how long it runs."""
+    shape = {"cpu": 8, "memory": "32GiB", "gpu": 4}
+    nodes = [{"node": {"name": f"n-{place}", "capacity": shape}, "row": place} for place in range(4)]
+    work = [
+        {
+            "id": number,
+            "submitted_at": 0,
+            "definition": {"name": f"w-{number}", "resources": {"cpu": 1, "gpu": 1 + number % 3}},
+            "tasks": [{"replica": 0}],
+        }
+        for number in range(1, 25)
+    ]
+    known = {"format": "dovetail-snapshot", "version": 1, "taken_at": 1}
+    (tmp_path / "cluster.json").write_text(json.dumps({**known, "nodes": nodes, "workloads": work}))
+    changed = "source: {snapshot: cluster.json}\nprofiles: [best_fit, least_loaded]\nseeds: 2\n"
+    (tmp_path / "sweep.yaml").write_text(changed)
+    found = sweep(tmp_path, "--cores", "1", "-o", "json")
+    assert found.exit_code == 0, found.output
+    assert "best_fit" in found.stdout
+    assert "least_loaded" in found.stdout
+    assert json.loads(found.stdout) == json.loads(sweep(tmp_path, "--cores", "2", "-o", "json").stdout)
+    (tmp_path / "sweep.yaml").write_text(changed + "grid: {stream.rate: [1]}\n")
+    refused = sweep(tmp_path)
+    assert "sweep.yaml:4: grid: is for scenarios" in refused.output

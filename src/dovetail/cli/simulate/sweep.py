@@ -78,10 +78,8 @@ def _about(source: "SweepSource", cases: "Sequence[SweepCase]") -> str:
 def _source(wanted: "Sweep", file: Path) -> "SweepSource":
     from dovetail.sweeps.cases import SweepSource
 
-    named, kind = wanted.source.scenario, "scenario"
-    if named is None:
-        named, kind = wanted.source.swf, "swf"
-    assert named is not None
+    files = {"scenario": wanted.source.scenario, "snapshot": wanted.source.snapshot, "swf": wanted.source.swf}
+    [(kind, named)] = [(kind, named) for kind, named in files.items() if named is not None]
     path = file.parent / named
     return SweepSource(kind, str(path), read_file(path))
 
