@@ -18,6 +18,8 @@ const PAGE = 100;
 const SEARCHED_AT_ONCE = 1000; // the server knows no search in messages: so many are looked through here
 const MOST_SEARCHED = 5000;
 
+let restMs = 1000; // between two looks: longer where the server takes long to answer
+
 /** @param {HistoryRow} row */
 function about(row) {
   if (row.workload !== null) {
@@ -87,9 +89,15 @@ export default definePage({
     const { kind, node } = filterOf(route.query);
     return !route.query.has("before") && (!kind.length || kind.includes(event.kind)) && (!node || event.node === node);
   },
+  get atMostEveryMs() {
+    return restMs;
+  },
   load: async ({ route, signal }) => {
+    const began = performance.now();
     try {
-      return await find(route.query, signal);
+      const found = await find(route.query, signal);
+      restMs = Math.min(5000, Math.max(1000, 20 * (performance.now() - began)));
+      return found;
     } catch (error) {
       if (!(error instanceof Problem) || ![404, 409, 422].includes(error.status)) throw error;
       return { rows: [], cursor: null, searched: 0, missing: error.message };

@@ -25,6 +25,8 @@ const SERIES = "cpu,memory,gpu,fragmentation,waiting,wait_p90,decisions,decision
 const MOST_CHANGES = 300;
 const MOST_DOMAINS = 25;
 
+let restMs = 3000; // between two looks: longer where the server takes long to answer
+
 /** Answers that change slowly are kept for a while. @type {Map<string, {at: number, answer: Promise<any>}>} */
 const kept = new Map();
 
@@ -86,10 +88,13 @@ const firstWork = () => html`<section class="panel" aria-label="First work"><h2>
 export default definePage({
   title: () => "Overview",
   everyS: 5,
-  atMostEveryMs: 3000,
+  get atMostEveryMs() {
+    return restMs;
+  },
   follows: (event) => event.kind === "node" || event.kind === "backend" || event.kind === "placed" || event.kind === "waiting",
   load: async ({ route, signal }) => {
     const [range] = rangeOf(route.query);
+    const began = performance.now();
     const since = Math.floor(Date.now() / 1000) - 3600;
     const [summary, attention, trends, decisions, changes] = await Promise.all([
       get("/summary", {}, signal),
@@ -98,6 +103,7 @@ export default definePage({
       get("/decisions", { limit: 10 }, signal),
       slowly("changes", 15, () => get("/events", { newest: true, since, kind: CHANGES, limit: MOST_CHANGES })),
     ]);
+    restMs = Math.min(10_000, Math.max(3000, 20 * (performance.now() - began)));
     return { summary, attention, trends, decisions: decisions.items, changes: changes.items };
   },
   view: (/** @type {Data} */ data, { route }) => {
