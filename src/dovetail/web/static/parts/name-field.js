@@ -5,6 +5,8 @@ import { get } from "../core/api.js";
 let fields = 0;
 /** @type {Map<string, string>} */
 const ids = new Map();
+/** What is being typed, by label: a page that is drawn meanwhile must not take it away. @type {Map<string, string>} */
+const beingTyped = new Map();
 
 /** @param {"workloads" | "nodes" | "queues" | "namespaces" | "profiles" | "backends"} kind @param {string} label @param {string} value @param {(name: string) => void} onChoose */
 export function nameField(kind, label, value, onChoose) {
@@ -12,11 +14,15 @@ export function nameField(kind, label, value, onChoose) {
   ids.set(label, id);
   const complete = async (/** @type {Event} */ event) => {
     const field = /** @type {HTMLInputElement} */ (event.target);
+    if (event.type === "input") beingTyped.set(label, field.value);
     const typed = field.value.trim();
     const names = await get("/names", { kind, prefix: typed }).catch(() => ({ items: [] }));
     if (field.value.trim() !== typed || !field.list) return;
     render(names.items.slice(0, 50).map((/** @type {string} */ name) => html`<option value=${name}></option>`), field.list);
   };
-  const choose = (/** @type {Event} */ event) => onChoose(/** @type {HTMLInputElement} */ (event.target).value.trim());
-  return html`<div class="field"><label for=${`${id}-field`}>${label}</label><input type="text" id=${`${id}-field`} list=${id} autocomplete="off" spellcheck="false" .value=${live(value)} @focus=${complete} @input=${complete} @change=${choose} /><datalist id=${id}></datalist></div>`;
+  const choose = (/** @type {Event} */ event) => {
+    beingTyped.delete(label);
+    onChoose(/** @type {HTMLInputElement} */ (event.target).value.trim());
+  };
+  return html`<div class="field"><label for=${`${id}-field`}>${label}</label><input type="text" id=${`${id}-field`} list=${id} autocomplete="off" spellcheck="false" .value=${live(beingTyped.get(label) ?? value)} @focus=${complete} @input=${complete} @change=${choose} /><datalist id=${id}></datalist></div>`;
 }
