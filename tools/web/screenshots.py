@@ -23,10 +23,11 @@ from tests.e2e.web.scene import SETTINGS, addresses, fill  # noqa: E402
 from tests.patience import wait_for  # noqa: E402
 from tests.servers.browser import browser, page_of  # noqa: E402
 
-from dovetail.client import Client, DovetailError  # noqa: E402
+from dovetail.client import Client  # noqa: E402
+from dovetail.client.errors import ConnectError, DovetailError  # noqa: E402
 
 WIDTHS = (1440, 390)
-WARM_UP_S = 45  # trends need a few points
+WARM_UP_S = 30  # trends need a few points
 OPENED = {
     "backend": "/backends?name=cloud",
     "policy": "/policies?name=nvme-only",
@@ -52,6 +53,9 @@ def demo(folder: Path) -> Iterator[Client]:
             wait_for(lambda: client.backend("vms")["nodes"] == 2 and client.backend("cloud")["nodes"] == 4, "all nodes")
             fill(client, "written by a person")
             yield client
+    except BaseException:
+        print((folder / "demo.log").read_text()[-2000:], file=sys.stderr)
+        raise
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
@@ -60,7 +64,7 @@ def demo(folder: Path) -> Iterator[Client]:
 def _has_nodes(client: Client) -> bool:
     try:
         return client.summary()["nodes"]["total"] > 0
-    except (DovetailError, OSError):
+    except (ConnectError, DovetailError):  # not yet
         return False
 
 
