@@ -79,7 +79,7 @@ def take(chromium: Any, client: Client, folder: Path) -> int:
                     page.goto(client.url + path)
                     page.locator("h1").first.wait_for()
                     page.locator("#main .skeleton").first.wait_for(state="detached", timeout=60_000)
-                    page.wait_for_load_state("networkidle") if path == "/login" else page.wait_for_timeout(300)
+                    page.wait_for_timeout(300)  # charts are drawn
                     page.screenshot(path=folder / f"{name}-{kind}.png", full_page=width == min(WIDTHS))
                     made += 1
     return made
