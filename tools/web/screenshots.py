@@ -34,7 +34,7 @@ OPENED = {
     "profile-preview": "/profiles?preview=least_loaded",
     "service": "/services?name=web",
     "network-nodes": "/network?level=leaf&domain=s1-l1",
-    "what-if-answer": "/what-if?count=4&like=gpu-s1-l1-n01",
+    "what-if-answer": "/what-if?remove=gpu-s1-l1-n01,gpu-s1-l1-n02,gpu-s1-l1-n03",
 }
 
 
