@@ -103,6 +103,38 @@ export interface components {
             notes: string[];
         };
         /**
+         * AddedNodes
+         * @description `count` more nodes, equal to one that is there (`like`), or with this capacity.
+         */
+        AddedNodes: {
+            /**
+             * Count
+             * @default 1
+             */
+            count: number;
+            /**
+             * Like
+             * @default null
+             */
+            like: string | null;
+            /** @default null */
+            capacity: components["schemas"]["Capacity"] | null;
+            /** Gpus */
+            gpus?: components["schemas"]["Gpus"][];
+            /** Labels */
+            labels?: {
+                [key: string]: string | number | boolean;
+            };
+            /** Taints */
+            taints?: components["schemas"]["Taint"][];
+            /**
+             * Prefix
+             * Format: node-name
+             * @default added
+             */
+            prefix: string;
+        };
+        /**
          * Adjustment
          * @description While a condition holds, the constraint is switched off, changes its weight, or changes its kind.
          *
@@ -341,6 +373,49 @@ export interface components {
             exit_code: number | null;
         };
         /**
+         * AttentionAnswer
+         * @description Worst first. `total`: with those that are not listed.
+         */
+        AttentionAnswer: {
+            /** Items */
+            items: components["schemas"]["AttentionItem"][];
+            /** Total */
+            total: number;
+            /** At */
+            at: number;
+        };
+        /**
+         * AttentionItem
+         * @description `severity`: bad, warn or info. `count`: how many alike it stands for.
+         */
+        AttentionItem: {
+            /** Severity */
+            severity: string;
+            /** Kind */
+            kind: string;
+            /** What */
+            what: string;
+            /** Detail */
+            detail: string;
+            subject: components["schemas"]["AttentionSubject"];
+            /** Count */
+            count: number;
+            next: components["schemas"]["NextStep"];
+        };
+        /**
+         * AttentionSubject
+         * @description `type`: node, workload, backend, subsystem, namespace, service or cluster. `namespace` is null where a name needs
+         *     none.
+         */
+        AttentionSubject: {
+            /** Type */
+            type: string;
+            /** Name */
+            name: string;
+            /** Namespace */
+            namespace: string | null;
+        };
+        /**
          * Autoscale
          * @description The number of replicas follows a signal: so many that each has `target` of it. `cpu`: the cores that a replica
          *     uses, as a part of those it asks for. `query`: any number, such as the length of a queue. `requests`: the rate of a
@@ -504,6 +579,13 @@ export interface components {
             last_error: string;
             /** Capabilities */
             capabilities: string[];
+        };
+        /** BeforeAndAfter */
+        BeforeAndAfter: {
+            /** Before */
+            before: number;
+            /** After */
+            after: number;
         };
         /**
          * BootDevice
@@ -898,6 +980,32 @@ export interface components {
             violating: number;
             /** Violations */
             violations: components["schemas"]["ViolationRow"][];
+        };
+        /**
+         * ChangedWorkload
+         * @description When all its tasks have a node, in seconds from now on; None: not within the horizon, or not submitted.
+         */
+        ChangedWorkload: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Before S */
+            before_s: number | null;
+            /** After S */
+            after_s: number | null;
+        };
+        /**
+         * ChangedWorkloads
+         * @description `items`: the first of them.
+         */
+        ChangedWorkloads: {
+            /** Count */
+            count: number;
+            /** Items */
+            items: components["schemas"]["ChangedWorkload"][];
         };
         /**
          * CheckedConstraint
@@ -1474,6 +1582,27 @@ export interface components {
             level: string | null;
             path: components["schemas"]["PathBetween"] | null;
             measured: components["schemas"]["MeasuredDistance"] | null;
+        };
+        /**
+         * DistanceMatrix
+         * @description `names`: of domains of `level`, or of nodes where `domain` names one of them or there are no levels. `cells`: of
+         *     each name a row. Each domain is represented by a few of its nodes. `left_off`: how many more names there are.
+         */
+        DistanceMatrix: {
+            /** Level */
+            level: string | null;
+            /** Domain */
+            domain: string | null;
+            /** Levels */
+            levels: string[];
+            /** Names */
+            names: string[];
+            /** Nodes */
+            nodes: number[];
+            /** Cells */
+            cells: components["schemas"]["MatrixCell"][][];
+            /** Left Off */
+            left_off: number;
         };
         /**
          * DistanceRow
@@ -2275,14 +2404,6 @@ export interface components {
          * ItemList
          * @description A list. It is an object and not an array, so that fields can be added beside the items.
          */
-        ItemList_NodeRow_: {
-            /** Items */
-            items: components["schemas"]["NodeRow"][];
-        };
-        /**
-         * ItemList
-         * @description A list. It is an object and not an array, so that fields can be added beside the items.
-         */
         ItemList_NodeTask_: {
             /** Items */
             items: components["schemas"]["NodeTask"][];
@@ -2302,6 +2423,14 @@ export interface components {
         ItemList_PolicyVersion_: {
             /** Items */
             items: components["schemas"]["PolicyVersion"][];
+        };
+        /**
+         * ItemList
+         * @description A list. It is an object and not an array, so that fields can be added beside the items.
+         */
+        ItemList_RecentDecision_: {
+            /** Items */
+            items: components["schemas"]["RecentDecision"][];
         };
         /**
          * ItemList
@@ -2549,6 +2678,117 @@ export interface components {
          * @enum {string}
          */
         MachinePower: "on" | "off" | "cut" | "reboot" | "reset";
+        /**
+         * MapDomain
+         * @description `level` and `parent` are indices into `levels` and `domains`; parent -1: none.
+         */
+        MapDomain: {
+            /** Name */
+            name: string;
+            /** Level */
+            level: number;
+            /** Parent */
+            parent: number;
+        };
+        /**
+         * MapLink
+         * @description The links up from one domain that a workload's traffic takes: some of its tasks are inside, others outside.
+         *     `load`: what is held or used of them, 0 to 1; null where nobody says what they carry.
+         */
+        MapLink: {
+            /** Level */
+            level: string;
+            /** Name */
+            name: string;
+            /** Tasks */
+            tasks: number;
+            /** Up Mbps */
+            up_mbps: number | null;
+            /** Load */
+            load: number | null;
+        };
+        /**
+         * MapNodes
+         * @description One entry a node in each list.
+         *
+         *     row        its number, which stays as long as the node does
+         *     domain     index of its narrowest domain, -1: it is in none
+         *     gpu_used   a character for each GPU, by slot: `0` free, `1` to `9` tenths in use, `A` all of it
+         *     cpu_share, memory_share   allocated, 0 to 1
+         *     health     index into `legend`
+         *     tenant     index into `tenants` of the namespace that holds most of it, -1: nobody holds anything
+         *     fragment   the share of its free GPUs that typical work cannot use; null where none is free
+         *     forecast   the share of its GPUs, or of its cores where it has none, that is expected to be in use in an hour: by
+         *                the expected ends of its tasks or, where none is expected, by where its measured use goes; else null
+         */
+        MapNodes: {
+            /** Row */
+            row: number[];
+            /** Name */
+            name: string[];
+            /** Domain */
+            domain: number[];
+            /** Gpus */
+            gpus: number[];
+            /** Gpu Used */
+            gpu_used: string[];
+            /** Cpu Share */
+            cpu_share: number[];
+            /** Memory Share */
+            memory_share: number[];
+            /** Health */
+            health: number[];
+            /** Tenant */
+            tenant: number[];
+            /** Fragment */
+            fragment: (number | null)[];
+            /** Forecast */
+            forecast: (number | null)[];
+        };
+        /**
+         * MapWorkload
+         * @description Where the tasks of one workload are: `row` of nodes, and how many on each. `level`: the narrowest in which all
+         *     are, `host` for one node; null where they share none. `traffic_s`: the estimated time of an all-reduce of
+         *     `traffic_bytes`, `best_s` on as many nodes behind one switch; null for one node, and where the network is not
+         *     described.
+         */
+        MapWorkload: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Row */
+            row: number[];
+            /** Tasks */
+            tasks: number[];
+            /** Level */
+            level: string | null;
+            /** Domain */
+            domain: string | null;
+            /** Traffic S */
+            traffic_s: number | null;
+            /** Best S */
+            best_s: number | null;
+            /** Traffic Bytes */
+            traffic_bytes: number;
+            /** Links */
+            links: components["schemas"]["MapLink"][];
+        };
+        /**
+         * MatrixCell
+         * @description Between nodes of two domains, or two nodes: the mean distance, 0 to 100; None: there are no two nodes. `source`
+         *     as of `DistanceBetween`, `mixed` where nodes differ. `age_s`: of the oldest measurement among them.
+         */
+        MatrixCell: {
+            /** Distance */
+            distance: number | null;
+            /** Source */
+            source: string;
+            /** Age S */
+            age_s: number | null;
+        };
         /**
          * MeasuredDistance
          * @description What measurements say about two nodes, also where something else counts. `source` is `measured` or `estimated`;
@@ -2887,6 +3127,33 @@ export interface components {
             why: string;
         };
         /**
+         * MovedTask
+         * @description A task that runs now and would run on another node, from `at_s` on.
+         */
+        MovedTask: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Replica */
+            replica: number;
+            /** From */
+            from: string;
+            /** To */
+            to: string;
+            /** At S */
+            at_s: number;
+        };
+        /** MovedTasks */
+        MovedTasks: {
+            /** Count */
+            count: number;
+            /** Items */
+            items: components["schemas"]["MovedTask"][];
+        };
+        /**
          * NamedWorkloads
          * @description What a name stands for: `workloads` are several only for a `group`, or for the replicas of a
          *     `service` (`namespace/name`), whose name is also the group's. `replica`: the task that was named, if one
@@ -2928,6 +3195,18 @@ export interface components {
             speed_mbps: number | null;
             /** Addresses */
             addresses?: string[];
+        };
+        /**
+         * NextStep
+         * @description `command`: what to type; `page`: where the dashboard shows it, without the first slash.
+         */
+        NextStep: {
+            /** Words */
+            words: string;
+            /** Command */
+            command: string;
+            /** Page */
+            page: string;
         };
         /** NicRow */
         NicRow: {
@@ -3205,6 +3484,20 @@ export interface components {
             version: number;
         };
         /**
+         * NodePage
+         * @description `total`: of all pages. `counts`: nodes by status, whatever statuses were asked for.
+         */
+        NodePage: {
+            /** Items */
+            items: components["schemas"]["NodeRow"][];
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+        };
+        /**
          * NodeQuarantine
          * @description Why a node gets no tasks, from `since` to `until`. `lift`: the command that ends it at once.
          */
@@ -3430,6 +3723,22 @@ export interface components {
          * @enum {string}
          */
         Operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
+        /**
+         * OtherChoice
+         * @description None: the task would have found no node.
+         */
+        OtherChoice: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Node */
+            node: string;
+            /** Would Be */
+            would_be: string | null;
+        };
         /** PathBetween */
         PathBetween: {
             /** Hops */
@@ -3536,6 +3845,26 @@ export interface components {
             busiest: string;
             /** Message */
             message: string;
+        };
+        /**
+         * PlannedFailure
+         * @description A node, or everything in a domain such as a leaf, fails; it is back after `repair`, or never.
+         */
+        PlannedFailure: {
+            /** Name */
+            name: string;
+            /**
+             * At
+             * @description a duration
+             * @default 0
+             * @example 10m
+             */
+            at: string | number;
+            /**
+             * Repair
+             * @default null
+             */
+            repair: (string | number) | null;
         };
         /**
          * PlannedPlace
@@ -3887,6 +4216,37 @@ export interface components {
             local: number;
         };
         /**
+         * PreviewQuestion
+         * @description Which profile, by name or defined here, and how many of the last decisions to look at.
+         */
+        PreviewQuestion: {
+            /** Profile */
+            profile: string | components["schemas"]["ProfileSettings"];
+            /**
+             * Last
+             * @default 100
+             */
+            last: number;
+        };
+        /**
+         * PreviewedState
+         * @description `fragmentation`: the share of all GPUs that is free and of no use to typical work; None without GPUs.
+         */
+        PreviewedState: {
+            /** Nodes In Use */
+            nodes_in_use: number;
+            /** Empty Nodes */
+            empty_nodes: number;
+            /** Unusable Gpus */
+            unusable_gpus: number;
+            /** Fragmentation */
+            fragmentation: number | null;
+            /** Utilisation */
+            utilisation: {
+                [key: string]: number;
+            };
+        };
+        /**
          * ProbeKey
          * @description `key`: in hex. It is valid in one epoch.
          */
@@ -3976,6 +4336,30 @@ export interface components {
             /** Errors */
             errors?: components["schemas"]["FieldProblem"][];
         };
+        /**
+         * ProfilePreview
+         * @description `examples`: the first tasks that would have gone elsewhere.
+         */
+        ProfilePreview: {
+            /** Profile */
+            profile: string;
+            /** Instead Of */
+            instead_of: string;
+            /** Decisions */
+            decisions: number;
+            /** Same */
+            same: number;
+            /** Different */
+            different: number;
+            /** No Node */
+            no_node: number;
+            /** Examples */
+            examples: components["schemas"]["OtherChoice"][];
+            before: components["schemas"]["PreviewedState"];
+            after: components["schemas"]["PreviewedState"];
+            /** Sentences */
+            sentences: string[];
+        };
         /** ProfileRow */
         ProfileRow: {
             /** Name */
@@ -3994,6 +4378,62 @@ export interface components {
             scores: {
                 [key: string]: number;
             };
+        };
+        /**
+         * ProfileSettings
+         * @description How nodes are chosen for a workload, and which work goes first.
+         */
+        ProfileSettings: {
+            /**
+             * Filters
+             * @default []
+             */
+            filters: string[];
+            /**
+             * Scores
+             * @default {}
+             */
+            scores: {
+                [key: string]: number;
+            };
+            /**
+             * Select
+             * @default best
+             * @enum {string}
+             */
+            select: "best" | "round_robin" | "random";
+            /**
+             * Order
+             * Format: name
+             * @default priority
+             */
+            order: string;
+            /**
+             * Preemption
+             * @default true
+             */
+            preemption: boolean;
+            /**
+             * Victims
+             * @default cheapest
+             * @enum {string}
+             */
+            victims: "cheapest" | "kubernetes";
+            /**
+             * Settings
+             * @default {}
+             */
+            settings: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
+            /**
+             * On Filter Error
+             * @default refuse
+             * @enum {string}
+             */
+            on_filter_error: "refuse" | "skip";
         };
         /** Profiles */
         Profiles: {
@@ -4196,6 +4636,38 @@ export interface components {
             proposed: components["schemas"]["MoveRow"][];
             /** Done */
             done: components["schemas"]["DoneMoveRow"][];
+        };
+        /**
+         * RecentDecision
+         * @description One decision. `tasks`: of this workload, decided alike at the same time. `nodes`: where they were placed, the
+         *     first few. `outcome`: placed, waits or preempts; `reason` is the scheduler's own word. `took_ms`: the mean of the
+         *     decisions made in that turn of the loop; null where nobody knows any more.
+         */
+        RecentDecision: {
+            /** At */
+            at: number;
+            /** Workload */
+            workload: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Replica */
+            replica: number;
+            /** Tasks */
+            tasks: number;
+            /** Outcome */
+            outcome: string;
+            /** Reason */
+            reason: string;
+            /** Nodes */
+            nodes: string[];
+            /** Score */
+            score: number | null;
+            /** Why */
+            why: string;
+            /** Took Ms */
+            took_ms: number | null;
         };
         /**
          * RegisteredNode
@@ -5005,6 +5477,26 @@ export interface components {
             exit_code: number;
         };
         /**
+         * SnapshotBody
+         * @description A snapshot file (`docs/simulating.md`); more fields follow.
+         */
+        SnapshotBody: {
+            /** Format */
+            format: string;
+            /** Version */
+            version: number;
+            /** Taken At */
+            taken_at: number;
+            /** Nodes */
+            nodes: {
+                [key: string]: unknown;
+            }[];
+            /** Workloads */
+            workloads: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
          * Spread
          * @description Spread tasks evenly over the domains of a level, up to `max_skew`; with a weight it is a preference. It counts
          *     the workload's own tasks, or those selected by `of`.
@@ -5481,6 +5973,29 @@ export interface components {
              */
             utilisation: number;
         };
+        /**
+         * TopologyMap
+         * @description `full`: it holds all nodes; otherwise those that changed after the version that was asked for, and `gone`, the
+         *     rows that have no node any more. Without `domains`, they have not changed either. `tenants` only grows.
+         */
+        TopologyMap: {
+            /** Version */
+            version: string;
+            /** Full */
+            full: boolean;
+            /** Levels */
+            levels: string[];
+            /** Legend */
+            legend: string[];
+            /** Tenants */
+            tenants: string[];
+            nodes: components["schemas"]["MapNodes"];
+            /** Gone */
+            gone: number[];
+            /** Domains */
+            domains?: components["schemas"]["MapDomain"][];
+            workload?: components["schemas"]["MapWorkload"];
+        };
         /** TotalPoints */
         TotalPoints: {
             /** Total */
@@ -5543,6 +6058,38 @@ export interface components {
             /** In S */
             in_s: number;
         };
+        /** TrendAnswer */
+        TrendAnswer: {
+            /** From */
+            from: number;
+            /** Step S */
+            step_s: number;
+            /** Times */
+            times: number[];
+            /** Series */
+            series: {
+                [key: string]: components["schemas"]["TrendSeries"];
+            };
+            /** Groups */
+            groups: {
+                [key: string]: {
+                    [key: string]: (number | null)[];
+                };
+            };
+        };
+        /**
+         * TrendSeries
+         * @description `unit`: share (0 to 1), cores, bytes, GPUs, pieces, workloads, s, ms, 1/s or 1/min. A value is null where nothing
+         *     was recorded: the server did not run then, or there is no such thing.
+         */
+        TrendSeries: {
+            /** Title */
+            title: string;
+            /** Unit */
+            unit: string;
+            /** Values */
+            values: (number | null)[];
+        };
         /**
          * TypicalTask
          * @description `share`: its part of all tasks. It fits on `nodes` nodes, and `tasks` copies of it fit in all.
@@ -5575,6 +6122,28 @@ export interface components {
              * @default null
              */
             revision: number | null;
+        };
+        /** UnplacedWorkload */
+        UnplacedWorkload: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Before S */
+            before_s: number | null;
+            /** After S */
+            after_s: number | null;
+            /** Why */
+            why: string;
+        };
+        /** UnplacedWorkloads */
+        UnplacedWorkloads: {
+            /** Count */
+            count: number;
+            /** Items */
+            items: components["schemas"]["UnplacedWorkload"][];
         };
         /**
          * Update
@@ -6018,6 +6587,91 @@ export interface components {
              */
             weight: number;
         };
+        /**
+         * WhatIfAnswer
+         * @description `taken_at`: of the copy; other times are seconds from then on.
+         */
+        WhatIfAnswer: {
+            /** Taken At */
+            taken_at: number;
+            /** Horizon S */
+            horizon_s: number;
+            before: components["schemas"]["WhatIfRun"];
+            after: components["schemas"]["WhatIfRun"];
+            differences: components["schemas"]["WhatIfDifferences"];
+            /** Sentences */
+            sentences: string[];
+        };
+        /**
+         * WhatIfDifferences
+         * @description `placed_elsewhere`: tasks that wait now and would get another node.
+         */
+        WhatIfDifferences: {
+            started: components["schemas"]["ChangedWorkloads"];
+            delayed: components["schemas"]["ChangedWorkloads"];
+            moved: components["schemas"]["MovedTasks"];
+            unplaced: components["schemas"]["UnplacedWorkloads"];
+            preempted: components["schemas"]["ChangedWorkloads"];
+            /** Placed Elsewhere */
+            placed_elsewhere: number;
+            /** Utilisation */
+            utilisation: {
+                [key: string]: components["schemas"]["BeforeAndAfter"];
+            };
+        };
+        /**
+         * WhatIfQuestion
+         * @description Changes, and how far to look ahead.
+         */
+        WhatIfQuestion: {
+            /** Workloads */
+            workloads?: components["schemas"]["Workload"][];
+            /** Cancel */
+            cancel?: (string | number)[];
+            /** Remove Nodes */
+            remove_nodes?: string[];
+            /** Add Nodes */
+            add_nodes?: components["schemas"]["AddedNodes"][];
+            /** Fail */
+            fail?: components["schemas"]["PlannedFailure"][];
+            /**
+             * Profile
+             * @default null
+             */
+            profile: string | components["schemas"]["ProfileSettings"] | null;
+            /**
+             * Horizon
+             * @description a duration
+             * @default 21600
+             * @example 10m
+             */
+            horizon: string | number;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed: number;
+        };
+        /**
+         * WhatIfRun
+         * @description `figures`: by name, as `dovetail simulate -o json` has them.
+         */
+        WhatIfRun: {
+            /** Profile */
+            profile: string;
+            /** Workloads */
+            workloads: number;
+            /** Waiting At The End */
+            waiting_at_the_end: number;
+            /** Utilisation */
+            utilisation: {
+                [key: string]: number;
+            };
+            /** Figures */
+            figures: {
+                [key: string]: number | null;
+            };
+        };
         /** Why */
         Why: {
             /**
@@ -6230,13 +6884,20 @@ export interface components {
         WorkloadKind: "container" | "vm" | "job" | "function";
         /**
          * WorkloadPage
-         * @description Newest first; `cursor` asks for the next page, None after the last.
+         * @description Newest first, or as sorted; `cursor` asks for the next page, None after the last. `total` of all pages, and
+         *     `counts`: by state, whatever states were asked for; None where they were not counted.
          */
         WorkloadPage: {
             /** Items */
             items: components["schemas"]["WorkloadRow"][];
             /** Cursor */
             cursor: string | null;
+            /** Total */
+            total?: number | null;
+            /** Counts */
+            counts?: {
+                [key: string]: number;
+            } | null;
         };
         /**
          * WorkloadRow
