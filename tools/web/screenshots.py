@@ -23,17 +23,18 @@ from tests.e2e.web.scene import SETTINGS, addresses, fill  # noqa: E402
 from tests.patience import wait_for  # noqa: E402
 from tests.servers.browser import browser, page_of  # noqa: E402
 
-from dovetail.client import Client, DovetailError  # noqa: E402
+from dovetail.client import Client  # noqa: E402
+from dovetail.client.errors import ConnectError, DovetailError  # noqa: E402
 
 WIDTHS = (1440, 390)
-WARM_UP_S = 45  # trends need a few points
+WARM_UP_S = 30  # trends need a few points
 OPENED = {
     "backend": "/backends?name=cloud",
     "policy": "/policies?name=nvme-only",
     "profile-preview": "/profiles?preview=least_loaded",
     "service": "/services?name=web",
     "network-nodes": "/network?level=leaf&domain=s1-l1",
-    "what-if-answer": "/what-if?count=4&like=gpu-s1-l1-n01",
+    "what-if-answer": "/what-if?remove=gpu-s1-l1-n01,gpu-s1-l1-n02,gpu-s1-l1-n03",
 }
 
 
@@ -52,6 +53,9 @@ def demo(folder: Path) -> Iterator[Client]:
             wait_for(lambda: client.backend("vms")["nodes"] == 2 and client.backend("cloud")["nodes"] == 4, "all nodes")
             fill(client, "written by a person")
             yield client
+    except BaseException:
+        print((folder / "demo.log").read_text()[-2000:], file=sys.stderr)
+        raise
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(60)
@@ -60,7 +64,7 @@ def demo(folder: Path) -> Iterator[Client]:
 def _has_nodes(client: Client) -> bool:
     try:
         return client.summary()["nodes"]["total"] > 0
-    except (DovetailError, OSError):
+    except (ConnectError, DovetailError):  # not yet
         return False
 
 
@@ -75,7 +79,7 @@ def take(chromium: Any, client: Client, folder: Path) -> int:
                     page.goto(client.url + path)
                     page.locator("h1").first.wait_for()
                     page.locator("#main .skeleton").first.wait_for(state="detached", timeout=60_000)
-                    page.wait_for_load_state("networkidle") if path == "/login" else page.wait_for_timeout(300)
+                    page.wait_for_timeout(300)  # charts are drawn
                     page.screenshot(path=folder / f"{name}-{kind}.png", full_page=width == min(WIDTHS))
                     made += 1
     return made
