@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from dovetail.control.trends.down_sampling import HIGHEST, TIERS, Bucket, Steps, Tier, add, largest, window
+from dovetail.control.trends.down_sampling import HIGHEST, TIERS, Bucket, Steps, TrendTier, add, largest, window
 
 AT = st.integers(0, 40_000).map(float)
 VALUE = st.integers(-1000, 1000).map(float)
 SAMPLES = st.dictionaries(AT, VALUE, max_size=60)
 
 
-def buckets_of(samples: dict[float, float], tier: Tier, name: str) -> dict[int, Bucket]:
+def buckets_of(samples: dict[float, float], tier: TrendTier, name: str) -> dict[int, Bucket]:
     found: dict[int, Bucket] = {}
     for at, value in samples.items():
         add(found.setdefault(tier.start(at), {}), {name: value})

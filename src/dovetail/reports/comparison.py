@@ -42,7 +42,7 @@ class MeanOverSeeds:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class VariantComparison:
     """`means`: by metric, then by variant. Variants and metrics in the order in which they are shown."""
 
     variants: tuple[str, ...]
@@ -78,11 +78,11 @@ class Comparison:
         }
 
 
-def compare(runs: Sequence[ReportRun]) -> Comparison:
+def compare(runs: Sequence[ReportRun]) -> VariantComparison:
     variants = tuple(dict.fromkeys(run.variant for run in runs))
     seeds = tuple(sorted({run.seed for run in runs}))
     means = {key: _means(key, variants, runs) for key in METRICS}
-    return Comparison(variants, seeds, {key: found for key, found in means.items() if found})
+    return VariantComparison(variants, seeds, {key: found for key, found in means.items() if found})
 
 
 def _means(key: str, variants: Iterable[str], runs: Sequence[ReportRun]) -> dict[str, MeanOverSeeds]:

@@ -1,13 +1,13 @@
 """The answer in words: which variant is best for what, and where no difference can be seen."""
 
 from dovetail.model.text.listing import count
-from dovetail.reports.comparison import Comparison
+from dovetail.reports.comparison import VariantComparison
 from dovetail.reports.metrics import Metric
 
 MOST_NAMED = 3
 
 
-def answer(comparison: Comparison) -> str:
+def answer(comparison: VariantComparison) -> str:
     """A few short sentences. Only differences that are more than chance count as better."""
     if len(comparison.variants) == 1:
         return _alone(comparison)
@@ -33,7 +33,7 @@ def answer(comparison: Comparison) -> str:
     return " ".join(found)
 
 
-def _alone(comparison: Comparison) -> str:
+def _alone(comparison: VariantComparison) -> str:
     variant = comparison.variants[0]
     parts = [
         f"{metric.title.lower()} {metric.written(comparison.means[metric.key][variant].mean)}"
@@ -43,7 +43,7 @@ def _alone(comparison: Comparison) -> str:
     return f"{variant}: {', '.join(parts)}. Nothing to compare it with: give a second profile."
 
 
-def _one_seed(comparison: Comparison, spoken: list[Metric]) -> str:
+def _one_seed(comparison: VariantComparison, spoken: list[Metric]) -> str:
     best: dict[str, list[str]] = {}
     for metric in spoken:
         means = {variant: one.mean for variant, one in comparison.means[metric.key].items()}
@@ -55,7 +55,7 @@ def _one_seed(comparison: Comparison, spoken: list[Metric]) -> str:
     return " ".join([*(found or ["All variants are alike."]), "One seed only: this may be chance."])
 
 
-def _by_how_much(comparison: Comparison, metric: Metric, winner: str) -> str:
+def _by_how_much(comparison: VariantComparison, metric: Metric, winner: str) -> str:
     """`waits (12 s, 40 % less than balanced)`: against the next best."""
     means = comparison.means[metric.key]
     others = {variant: one.mean for variant, one in means.items() if variant != winner}
@@ -76,7 +76,7 @@ def _few(variants: list[str]) -> str:
     return f"{', '.join(variants[:MOST_NAMED])} and {len(variants) - MOST_NAMED} more"
 
 
-def headline(comparison: Comparison, workloads: int) -> str:
+def headline(comparison: VariantComparison, workloads: int) -> str:
     variants, seeds = count(len(comparison.variants), "variant"), count(len(comparison.seeds), "seed")
     return f"{variants}, {seeds} each, {count(workloads, 'workload')} a run on average"
 

@@ -11,7 +11,7 @@ from dovetail.model.text.listing import count
 from dovetail.reports.averages import cumulated, end_of, over_time
 from dovetail.reports.axes import Axis, log_axis, log_time_axis, share_axis, time_axis
 from dovetail.reports.charts import COLOURS, Bar, Line, bars, dots, lines
-from dovetail.reports.comparison import Comparison, ReportRun, compare
+from dovetail.reports.comparison import ReportRun, VariantComparison, compare
 from dovetail.reports.metrics import METRICS, rough
 from dovetail.reports.page import Panel, cell, empty, key, page, table
 from dovetail.reports.sentences import answer
@@ -37,7 +37,7 @@ def day_report(
     return page(title, subtitle, said, [*panels, *more], notes)
 
 
-def _subtitle(comparison: Comparison, runs: Sequence[ReportRun], about: str) -> str:
+def _subtitle(comparison: VariantComparison, runs: Sequence[ReportRun], about: str) -> str:
     workloads = round(sum(run.figures["workloads"] for run in runs) / len(runs))
     variants = count(len(comparison.variants), "variant")
     seeds = count(len(comparison.seeds), "seed")
@@ -45,7 +45,7 @@ def _subtitle(comparison: Comparison, runs: Sequence[ReportRun], about: str) -> 
     return f"{about} {said}" if about else said
 
 
-def _panels(comparison: Comparison, runs: Sequence[ReportRun], alone: str = ONE_SEED) -> list[Panel]:
+def _panels(comparison: VariantComparison, runs: Sequence[ReportRun], alone: str = ONE_SEED) -> list[Panel]:
     drawn = _drawn(comparison)
     by_variant = {variant: [run for run in runs if run.variant == variant] for variant in drawn}
     charts = Charts(comparison, by_variant)
@@ -62,7 +62,7 @@ def _panels(comparison: Comparison, runs: Sequence[ReportRun], alone: str = ONE_
     ]
 
 
-def _drawn(comparison: Comparison) -> list[str]:
+def _drawn(comparison: VariantComparison) -> list[str]:
     if len(comparison.variants) <= COLOURS:
         return list(comparison.variants)
     waits = comparison.means.get("mean_wait_s", {})
@@ -70,7 +70,7 @@ def _drawn(comparison: Comparison) -> list[str]:
     return [variant for variant in comparison.variants if variant in best[:COLOURS]]
 
 
-def _figures(comparison: Comparison, drawn: Sequence[str], alone: str) -> Panel:
+def _figures(comparison: VariantComparison, drawn: Sequence[str], alone: str) -> Panel:
     headers = [("Variant", ""), *((metric.title, "num") for metric in comparison.metrics)]
     rows = []
     for variant in comparison.variants:
@@ -97,7 +97,7 @@ def _figures(comparison: Comparison, drawn: Sequence[str], alone: str) -> Panel:
 class Charts:
     """Panels with charts of variants, each in its colour."""
 
-    def __init__(self, comparison: Comparison, by_variant: dict[str, list[ReportRun]]) -> None:
+    def __init__(self, comparison: VariantComparison, by_variant: dict[str, list[ReportRun]]) -> None:
         self._comparison, self._by_variant = comparison, by_variant
         self._colour = {variant: index for index, variant in enumerate(by_variant)}
         self._all = [run for runs in by_variant.values() for run in runs]
@@ -192,6 +192,6 @@ def _end(found: Sequence[Line], least: float) -> float:
     return end * 1.5
 
 
-def _words(comparison: Comparison) -> Panel:
+def _words(comparison: VariantComparison) -> Panel:
     terms = "".join(f"<dt>{escape(m.title)}</dt><dd>{escape(m.about)}</dd>" for m in comparison.metrics)
     return Panel("What the figures mean", "All times are of the simulated clock.", f"<dl>{terms}</dl>")

@@ -12,7 +12,7 @@ class AttentionSubject(TypedDict):
     namespace: str | None
 
 
-class NextStep(TypedDict):
+class AttentionStep(TypedDict):
     """`command`: what to type; `page`: where the dashboard shows it, without the first slash."""
 
     words: str
@@ -29,7 +29,7 @@ class AttentionItem(TypedDict):
     detail: str
     subject: AttentionSubject
     count: int
-    next: NextStep
+    next: AttentionStep
 
 
 class AttentionAnswer(TypedDict):

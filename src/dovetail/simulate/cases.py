@@ -1,7 +1,7 @@
 """One run of a comparison: what is played, by which profile, from which seed, and what is different.
 
 `run_case` is the one way to play a snapshot, a scenario or a batch log: the commands, sweeps over many seeds and
-programs of others use it. A `Case` can be pickled and sent to another process or machine; its outcome is plain data.
+programs of others use it. A `SimulationCase` can be pickled and sent to another process or machine; its outcome is plain data.
 Guarantees: equal cases give equal outcomes, to the bit. Files are read where the case runs, unless it carries their
 content (`with_content`).
 """
@@ -52,7 +52,7 @@ class CaseFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SimulationCase:
     """`source`: a snapshot, a scenario or a batch log, told apart by content unless `form` says. `profile`: a name, or
     settings of one; None: that of the source. `changes`: as JSON (`ClusterChanges`). `label`: for tables."""
 
@@ -65,7 +65,7 @@ class Case:
     horizon_s: float | None = None
     label: str = ""
 
-    def with_content(self) -> "Case":
+    def with_content(self) -> "SimulationCase":
         """The same case, which needs no files where it runs. Raises Invalid."""
         source = CaseFile(self.source.path, self.source.read())
         return replace(self, source=source, work=tuple(CaseFile(one.path, one.read()) for one in self.work))
@@ -108,13 +108,15 @@ class CaseOutcome(TypedDict):
     outcome: dict[str, Any]
 
 
-def run_case(case: Case, progress: Progress | None = None, *, every_workload: bool = False) -> CaseOutcome:
+def run_case(case: SimulationCase, progress: Progress | None = None, *, every_workload: bool = False) -> CaseOutcome:
     """Raises Invalid for a file that cannot be read, Unplayable for a profile or change that makes no sense."""
     simulation, profile = simulation_of(case)
     return outcome_of_case(case, profile, simulation.run(progress), every_workload=every_workload)
 
 
-def outcome_of_case(case: Case, profile: str, found: SimulationOutcome, *, every_workload: bool = False) -> CaseOutcome:
+def outcome_of_case(
+    case: SimulationCase, profile: str, found: SimulationOutcome, *, every_workload: bool = False
+) -> CaseOutcome:
     return {
         "label": case.name if case.label else profile,
         "profile": profile,
@@ -125,7 +127,7 @@ def outcome_of_case(case: Case, profile: str, found: SimulationOutcome, *, every
     }
 
 
-def simulation_of(case: Case) -> tuple[Simulation, str]:
+def simulation_of(case: SimulationCase) -> tuple[Simulation, str]:
     """The simulation of a case, and the name of its default profile."""
     data = case.source.read()
     form = case.form or form_of(data)
@@ -173,11 +175,13 @@ def figures_of(found: SimulationOutcome) -> Figures:
 # --- by form of the source -----------------------------------------------------------------------------------------
 
 
-def _of_snapshot(case: Case, data: bytes, changes: ClusterChanges) -> tuple[Simulation, str]:
+def _of_snapshot(case: SimulationCase, data: bytes, changes: ClusterChanges) -> tuple[Simulation, str]:
     return simulation_of_snapshot(read_snapshot(data, case.source.path), case, changes)
 
 
-def simulation_of_snapshot(document: SnapshotDocument, case: Case, changes: ClusterChanges) -> tuple[Simulation, str]:
+def simulation_of_snapshot(
+    document: SnapshotDocument, case: SimulationCase, changes: ClusterChanges
+) -> tuple[Simulation, str]:
     """The same for a snapshot that was read before."""
     arrivals = _more_work(case, sizes_of([one.node for one in document.nodes]))
     horizon_s = DEFAULT_HORIZON_S if case.horizon_s is None else case.horizon_s
@@ -185,7 +189,7 @@ def simulation_of_snapshot(document: SnapshotDocument, case: Case, changes: Clus
     return simulation, with_profile(document.settings, changes).default_profile
 
 
-def _of_scenario(case: Case, data: bytes, changes: ClusterChanges) -> tuple[Simulation, str]:
+def _of_scenario(case: SimulationCase, data: bytes, changes: ClusterChanges) -> tuple[Simulation, str]:
     scenario = read_scenario(data, case.source.path, case.horizon_s)
     _only_a_profile(case, changes)
     settings = with_profile(scenario.settings, changes)
@@ -195,7 +199,7 @@ def _of_scenario(case: Case, data: bytes, changes: ClusterChanges) -> tuple[Simu
     return Simulation.of(chosen, case.seed, arrivals=arrivals, measured=True), settings.default_profile
 
 
-def _of_log(case: Case, data: bytes, changes: ClusterChanges) -> tuple[Simulation, str]:
+def _of_log(case: SimulationCase, data: bytes, changes: ClusterChanges) -> tuple[Simulation, str]:
     """On one machine with as many processors as the log says."""
     log = read_swf(data, case.source.path)
     _only_a_profile(case, changes)
@@ -207,13 +211,13 @@ def _of_log(case: Case, data: bytes, changes: ClusterChanges) -> tuple[Simulatio
     return simulation, settings.default_profile
 
 
-def _only_a_profile(case: Case, changes: ClusterChanges) -> None:
+def _only_a_profile(case: SimulationCase, changes: ClusterChanges) -> None:
     if not changes.model_copy(update={"profile": None}).empty:
         words = "nodes, failures and cancelled work can be changed in a snapshot; write them into the scenario instead"
         raise Invalid([Complaint(case.source.path, None, "", words)])
 
 
-def _more_work(case: Case, sizes: NodeSizes) -> list[TimedWork]:
+def _more_work(case: SimulationCase, sizes: NodeSizes) -> list[TimedWork]:
     found = [arrival for one in case.work for arrival in read_work(one.read(), one.path, sizes)]
     return in_order(found, from_zero=False)
 
@@ -225,5 +229,5 @@ def sizes_of(nodes: list[Node]) -> NodeSizes:
     )
 
 
-_Maker = Callable[[Case, bytes, ClusterChanges], tuple[Simulation, str]]
+_Maker = Callable[[SimulationCase, bytes, ClusterChanges], tuple[Simulation, str]]
 _FORMS: dict[SourceForm, _Maker] = {"snapshot": _of_snapshot, "scenario": _of_scenario, "swf": _of_log}

@@ -27,7 +27,7 @@ class TrafficTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCourse:
     """`fragmentation`: of all GPUs, the share that is free and of no use to typical work; None without GPUs."""
 
     fragmentation: Timeline | None
@@ -52,12 +52,12 @@ class SimulationGauges:
             if record.id in placed and not record.pending and record.active > 1 and _is_gang(spec):
                 self._estimate(record.id)
 
-    def close(self, now: float) -> Measured:
+    def close(self, now: float) -> MeasuredCourse:
         if self._fragments is not None:
             self._fragments.advance(now)
         gangs = self._gangs
         traffic = TrafficTimes(gangs, self._all_reduce_s / gangs, self._times_best / gangs) if gangs else None
-        return Measured(self._fragments, traffic)
+        return MeasuredCourse(self._fragments, traffic)
 
     def _look_at_fragments(self, now: float) -> None:
         cluster = self._questions.gauges.fragmentation().domains[0]

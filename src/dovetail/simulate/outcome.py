@@ -13,7 +13,7 @@ import numpy as np
 from dovetail.model.resources import CORE_RESOURCES, CPU, GPU
 from dovetail.model.task import WorkloadState
 from dovetail.simulate.ledger import SimulationLedger, Timeline, WorkloadLife
-from dovetail.simulate.measuring import Measured, TrafficTimes
+from dovetail.simulate.measuring import MeasuredCourse, TrafficTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class SimulationOutcome:
 
 
 def outcome_of(
-    ledger: SimulationLedger, ended_at: float, still_running: int, digest: str, measured: Measured | None = None
+    ledger: SimulationLedger, ended_at: float, still_running: int, digest: str, measured: MeasuredCourse | None = None
 ) -> SimulationOutcome:
     lives = list(ledger.lives.values())
     fragments = None if measured is None else measured.fragmentation

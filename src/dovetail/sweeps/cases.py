@@ -24,7 +24,7 @@ from dovetail.model.text.strict import closest
 from dovetail.model.text.validation_errors import complaints_of
 from dovetail.placement.pipeline.profiles import ProfileSettings
 from dovetail.simulate.batch import BatchReplay
-from dovetail.simulate.cases import Case, CaseFile, simulation_of_snapshot
+from dovetail.simulate.cases import CaseFile, SimulationCase, simulation_of_snapshot
 from dovetail.simulate.changes import ClusterChanges
 from dovetail.simulate.policies import Backfill, policy_named
 from dovetail.simulate.replay import Simulation
@@ -193,7 +193,7 @@ def _run_snapshot(case: SweepCase, source: SweepSource) -> RunFigures:
     """The cluster goes on from the snapshot: the seed decides how long work runs that does not say so."""
     document = _snapshot_of(source)
     document = document.model_copy(update={"settings": _weighted(document.settings, case)})
-    played = Case(CaseFile(source.name), "snapshot", seed=case.seed)
+    played = SimulationCase(CaseFile(source.name), "snapshot", seed=case.seed)
     simulation, _ = simulation_of_snapshot(document, played, ClusterChanges(profile=case.profile))
     return figures_of_simulation(simulation.run())
 

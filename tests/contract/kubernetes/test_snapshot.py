@@ -11,7 +11,7 @@ from tests.servers.kubernetes.server import KubeServer
 
 from dovetail.cli.main import app
 from dovetail.kubernetes_client.pods import bind
-from dovetail.simulate.cases import Case, CaseFile, run_case
+from dovetail.simulate.cases import CaseFile, SimulationCase, run_case
 from dovetail.snapshots.file import read_snapshot
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
@@ -36,7 +36,7 @@ def test_pods_of_a_cluster_go_on_in_a_simulation(kube_server: KubeServer, tmp_pa
     assert works["snap-placed"].tasks[0].node == "snap-1"
     assert not works["snap-waits"].tasks
     assert b"hunter2" not in data
-    case = Case(CaseFile("cluster.json.gz", data), horizon_s=3600.0)
+    case = SimulationCase(CaseFile("cluster.json.gz", data), horizon_s=3600.0)
     lives = {one["name"]: one for one in run_case(case, every_workload=True)["outcome"]["lives"]}
     assert lives["snap-waits"]["all_placed_at"] == 0.0  # there is room on the second node
     assert lives["snap-large"]["all_placed_at"] is None
@@ -44,7 +44,9 @@ def test_pods_of_a_cluster_go_on_in_a_simulation(kube_server: KubeServer, tmp_pa
     more = {"add_nodes": [{"like": "snap-1", "labels": {"disk": "nvme"}}]}
     lives = {
         one["name"]: one
-        for one in run_case(Case(case.source, changes=more, horizon_s=3600.0), every_workload=True)["outcome"]["lives"]
+        for one in run_case(SimulationCase(case.source, changes=more, horizon_s=3600.0), every_workload=True)[
+            "outcome"
+        ]["lives"]
     }
     assert lives["snap-picky"]["all_placed_at"] == 0.0
 

@@ -12,7 +12,7 @@ from tests.unit.api.server import serving, settings_in
 from dovetail.api.copies.workers import MOST_OF_A_CALLER, CopyDesk
 from dovetail.client import Client, DovetailError
 from dovetail.control.errors import Conflict, NotSupported
-from dovetail.simulate.cases import Case, CaseFile, run_case
+from dovetail.simulate.cases import CaseFile, SimulationCase, run_case
 from dovetail.snapshots.file import read_snapshot
 
 LONG = {"simulate": {"run_time": "10h"}}
@@ -41,7 +41,7 @@ def test_a_snapshot_holds_the_state_and_no_secrets(tmp_path: Path) -> None:
         assert works["runs"].definition.run.env == {"PASSWORD": ""}
         assert not works["waits"].tasks
         assert "workload_mix" in found.learned  # written down for the snapshot, not a minute later
-        outcome = run_case(Case(CaseFile("state.json", data)))["outcome"]
+        outcome = run_case(SimulationCase(CaseFile("state.json", data)))["outcome"]
         assert outcome["states"] == {"succeeded": 1, "pending": 1}
 
 

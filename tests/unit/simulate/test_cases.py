@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dovetail.model.text.complaint import Invalid
-from dovetail.simulate.cases import Case, CaseFile, run_case
+from dovetail.simulate.cases import CaseFile, SimulationCase, run_case
 from dovetail.simulate.replay import Unplayable
 
 SIZE = {"cpu": 8, "memory": "32GiB", "gpu": 4}
@@ -40,7 +40,7 @@ def full() -> list[dict[str, Any]]:
 
 
 def test_work_of_a_snapshot_goes_on_and_what_waits_follows() -> None:
-    found = run_case(Case(snapshot(*full(), waiting(5))), every_workload=True)
+    found = run_case(SimulationCase(snapshot(*full(), waiting(5))), every_workload=True)
     lives = {life["name"]: life for life in found["outcome"]["lives"]}
     assert lives["w-1"]["finished_at"] == 3500.0  # it had run for 100 s of an hour
     assert lives["w-5"]["all_placed_at"] == 3500.0
@@ -51,13 +51,13 @@ def test_work_of_a_snapshot_goes_on_and_what_waits_follows() -> None:
 
 def test_more_nodes_take_what_waits_at_once() -> None:
     for added in ({"like": "n-0"}, {"capacity": {"cpu": 8, "memory": "1GiB"}}):
-        found = run_case(Case(snapshot(*full(), waiting(5)), changes={"add_nodes": [{"count": 1, **added}]}))
+        found = run_case(SimulationCase(snapshot(*full(), waiting(5)), changes={"add_nodes": [{"count": 1, **added}]}))
         assert found["figures"]["mean_wait_s"] == 50.0
 
 
 def test_a_removed_node_gives_its_work_back() -> None:
     spare = [running(1, "n-0"), running(2, "n-1")]
-    found = run_case(Case(snapshot(*spare), changes={"remove_nodes": ["n-0"]}), every_workload=True)
+    found = run_case(SimulationCase(snapshot(*spare), changes={"remove_nodes": ["n-0"]}), every_workload=True)
     lives = {life["name"]: life for life in found["outcome"]["lives"]}
     assert lives["w-1"]["attempts"] == 1  # again, elsewhere
     assert lives["w-1"]["finished_at"] == 3600.0
@@ -68,7 +68,7 @@ def test_a_rack_that_fails_takes_its_nodes_with_it() -> None:
     topology = {"levels": [{"name": "rack", "label": "rack"}]}
     change = {"fail": [{"name": "r0", "at": "10m"}]}
     retried = [running(row + 1, f"n-{row}", retries=3) for row in range(4)]
-    found = run_case(Case(snapshot(*retried, topology=topology), changes=change), every_workload=True)
+    found = run_case(SimulationCase(snapshot(*retried, topology=topology), changes=change), every_workload=True)
     ends = sorted(life["finished_at"] for life in found["outcome"]["lives"])
     assert ends[:2] == [3500.0, 3500.0]
     assert ends[2] > 3600.0
@@ -77,7 +77,9 @@ def test_a_rack_that_fails_takes_its_nodes_with_it() -> None:
 def test_an_edited_workload_keeps_its_place_and_a_cancelled_one_is_gone() -> None:
     edited = {"name": "w-5", "resources": {"cpu": 1}, "run": {"simulate": {"run_time": "1m"}}}
     before = [running(row + 1, f"n-{row}", resources={"cpu": 7}) for row in range(4)]
-    found = run_case(Case(snapshot(*before, waiting(5)), changes={"workloads": [edited], "cancel": ["default/w-1"]}))
+    found = run_case(
+        SimulationCase(snapshot(*before, waiting(5)), changes={"workloads": [edited], "cancel": ["default/w-1"]})
+    )
     assert found["figures"]["mean_wait_s"] == 50.0
     assert found["outcome"]["states"] == {"cancelled": 1, "succeeded": 4}
 
@@ -88,34 +90,37 @@ def test_another_profile_moves_what_waits() -> None:
         waiting(2, resources={"cpu": 1}),
         waiting(3, resources={"cpu": 1}),
     ]
-    digests = {name: run_case(Case(snapshot(*apart), profile=name))["digest"] for name in ("best_fit", "least_loaded")}
-    own = run_case(Case(snapshot(*apart), profile={"scores": {"best_fit": 1}}))
+    digests = {
+        name: run_case(SimulationCase(snapshot(*apart), profile=name))["digest"]
+        for name in ("best_fit", "least_loaded")
+    }
+    own = run_case(SimulationCase(snapshot(*apart), profile={"scores": {"best_fit": 1}}))
     assert own["digest"] == digests["best_fit"] != digests["least_loaded"]
     assert own["profile"] == "what-if"
 
 
 def test_the_same_case_gives_the_same_outcome_also_when_it_was_sent_elsewhere() -> None:
     unknown = [waiting(5, run={}), waiting(6, run={})]
-    case = Case(snapshot(*full(), *unknown), seed=3)
+    case = SimulationCase(snapshot(*full(), *unknown), seed=3)
     there = pickle.loads(pickle.dumps(case))
     assert run_case(there) == run_case(case)
     assert json.loads(json.dumps(run_case(case))) == run_case(case)
-    other = run_case(Case(case.source, seed=4))
+    other = run_case(SimulationCase(case.source, seed=4))
     assert run_case(case)["figures"]["makespan_s"] != other["figures"]["makespan_s"]  # run times are guesses
 
 
 def test_services_run_on_and_do_not_keep_a_simulation_from_ending() -> None:
-    found = run_case(Case(snapshot(running(1, "n-0", run={}, restart="always"), waiting(5))))
+    found = run_case(SimulationCase(snapshot(running(1, "n-0", run={}, restart="always"), waiting(5))))
     assert found["outcome"]["states"] == {"running": 1, "succeeded": 1}
 
 
 def test_scenarios_and_batch_logs_are_cases_too(tmp_path: Path) -> None:
     scenario = tmp_path / "s.yaml"
     scenario.write_text("cluster: {groups: [{prefix: n, count: 2}]}\nworkloads: [{name: a, resources: {cpu: 1}}]\n")
-    assert run_case(Case(CaseFile(str(scenario))))["figures"]["ended"] == 1
+    assert run_case(SimulationCase(CaseFile(str(scenario))))["figures"]["ended"] == 1
     log = tmp_path / "log.swf"
     log.write_text("; MaxProcs: 4\n" + "".join(f"{i} 0 0 60 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n" for i in (1, 2)))
-    found = run_case(Case(CaseFile(str(log))))
+    found = run_case(SimulationCase(CaseFile(str(log))))
     assert found["figures"]["max_wait_s"] == 60.0
     assert found["figures"]["cpu_utilisation"] == 1.0
 
@@ -133,17 +138,17 @@ def test_scenarios_and_batch_logs_are_cases_too(tmp_path: Path) -> None:
 )
 def test_a_change_that_makes_no_sense_is_named(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(Unplayable, match=words):
-        run_case(Case(snapshot(*full()), changes=changes))
+        run_case(SimulationCase(snapshot(*full()), changes=changes))
 
 
 def test_mistakes_in_a_snapshot_have_their_line() -> None:
     broken = full()
     broken[1]["tasks"][0]["node"] = "gone"
     with pytest.raises(Invalid) as caught:
-        run_case(Case(snapshot(*broken)))
+        run_case(SimulationCase(snapshot(*broken)))
     (complaint,) = caught.value.complaints
     assert "no node 'gone'" in complaint.message
     line = snapshot(*broken).read().decode().splitlines()[(complaint.line or 0) - 1]
     assert '"node": "gone"' in line
     with pytest.raises(Invalid, match="reads version 1"):
-        run_case(Case(snapshot(version=2)))
+        run_case(SimulationCase(snapshot(version=2)))

@@ -4,7 +4,7 @@ from dovetail.cli.render.parts.bars import bar
 from dovetail.cli.render.parts.table import Header, grid
 from dovetail.cli.render.parts.text import Drawing, Stack, Text
 from dovetail.cli.render.parts.times import span
-from dovetail.reports.comparison import Comparison, MeanOverSeeds
+from dovetail.reports.comparison import MeanOverSeeds, VariantComparison
 from dovetail.reports.metrics import Metric, rough
 from dovetail.reports.sentences import answer
 
@@ -13,7 +13,7 @@ BAR_COLUMNS = 24
 SIDE_BY_SIDE = 4  # variants as columns; more of them are rows
 
 
-def sweep(comparison: Comparison, about: str, wide: bool = False) -> Drawing:
+def sweep(comparison: VariantComparison, about: str, wide: bool = False) -> Drawing:
     """`wide`: every figure."""
     metrics = [metric for metric in comparison.metrics if wide or metric.key in SHOWN]
     table = [[_cell(metric, comparison.means[metric.key].get(v)) for metric in metrics] for v in comparison.variants]

@@ -14,7 +14,7 @@ from dovetail.cli.terminal.screen import status_line
 
 if TYPE_CHECKING:
     from dovetail.cli.render.simulation import SimulationRun
-    from dovetail.simulate.cases import Case, CaseOutcome
+    from dovetail.simulate.cases import CaseOutcome, SimulationCase
     from dovetail.simulate.ledger import SimulationLedger
 
 
@@ -47,14 +47,14 @@ def play_snapshot(
     scheduler learned of its owner; services run on. The same file, options and seed always give the same decisions.
     This is what `dovetail simulate FILE` does with a snapshot.
     """
-    from dovetail.simulate.cases import Case, CaseFile
+    from dovetail.simulate.cases import CaseFile, SimulationCase
 
     source = CaseFile(str(file), read_file(file))
     changes = changes_of(add_nodes, remove_node, fail, cancel)
     more = tuple(CaseFile(str(path), read_file(path)) for path in work)
     horizon_s = seconds("--until", until)
     cases = [
-        Case(source, "snapshot", chosen, seed, changes, more, horizon_s, label=label)
+        SimulationCase(source, "snapshot", chosen, seed, changes, more, horizon_s, label=label)
         for label, chosen in _profiles(profile)
     ]
     played = [_played(case, each) for case in cases]
@@ -66,7 +66,7 @@ def _profiles(given: list[str]) -> list[tuple[str, str | dict[str, Any] | None]]
     return [(Path(text).stem, profile_of(text)) for text in dict.fromkeys(given)] if given else [("", None)]
 
 
-def _played(case: "Case", each: bool) -> "tuple[CaseOutcome, SimulationRun]":
+def _played(case: "SimulationCase", each: bool) -> "tuple[CaseOutcome, SimulationRun]":
     from pydantic import ValidationError
 
     from dovetail.model.text.validation_errors import faults_in_words

@@ -22,7 +22,7 @@ from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.service_controller.desk import ServiceStatus
 from dovetail.control.subsystems.runner import SubsystemHealth
 from dovetail.control.trends.book import TrendBook
-from dovetail.control.trends.down_sampling import Window, window
+from dovetail.control.trends.down_sampling import TrendWindow, window
 from dovetail.control.trends.series import FAILED
 from dovetail.engine.pieces import IsSpent, Pieces
 from dovetail.engine.questions.attention_questions import EngineFindings, NeverFits
@@ -148,7 +148,7 @@ class AttentionService:
             return []
         return [wording.failures(last_hour, usual)]
 
-    def _counted(self, steps: Window) -> list[float]:
+    def _counted(self, steps: TrendWindow) -> list[float]:
         """How many failures were recorded in each step. Steps without any record are left out."""
         found = self._sources.trends.read(steps).series.get(FAILED, ())
         return [entry[0] for entry in found if entry is not None]

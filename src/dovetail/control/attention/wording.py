@@ -12,7 +12,7 @@ from dovetail.engine.questions.attention_questions import NeverFits, NodeFinding
 from dovetail.model.text.listing import count, first_of
 from dovetail.model.workloads.affinity import HOST
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
-from dovetail.responses.attention import AttentionItem, AttentionSubject, NextStep
+from dovetail.responses.attention import AttentionItem, AttentionStep, AttentionSubject
 from dovetail.services.records import RolloutState
 
 BAD, WARN, INFO = "bad", "warn", "info"
@@ -26,7 +26,7 @@ def worst_first(items: Iterable[AttentionItem]) -> list[AttentionItem]:
 
 
 def _item(
-    severity: str, kind: str, what: str, detail: str, subject: AttentionSubject, step: NextStep, number: int = 1
+    severity: str, kind: str, what: str, detail: str, subject: AttentionSubject, step: AttentionStep, number: int = 1
 ) -> AttentionItem:
     return {
         "severity": severity,
@@ -43,7 +43,7 @@ def _subject(type_: str, name: str, namespace: str | None = None) -> AttentionSu
     return {"type": type_, "name": name, "namespace": namespace}
 
 
-def _step(words: str, command: str, page: str) -> NextStep:
+def _step(words: str, command: str, page: str) -> AttentionStep:
     return {"words": words, "command": f"dovetail {command}", "page": page}
 
 
@@ -51,7 +51,7 @@ def _typed(work: WorkExample) -> str:
     return work.name if work.namespace == DEFAULT_NAMESPACE else f"{work.namespace}/{work.name}"
 
 
-def _explain(work: WorkExample, words: str = "why, and what would help") -> NextStep:
+def _explain(work: WorkExample, words: str = "why, and what would help") -> AttentionStep:
     return _step(words, f"explain {_typed(work)}", f"workload/{quote(work.namespace)}/{quote(work.name)}")
 
 

@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
-from dovetail.control.trends.down_sampling import TIERS, Bucket, Steps, Tier, Window, add
+from dovetail.control.trends.down_sampling import TIERS, Bucket, Steps, TrendTier, TrendWindow, add
 from dovetail.control.trends.tables import buckets
 from dovetail.store.subsystem_tables import SubsystemTables
 
@@ -34,7 +34,7 @@ class TrendBook:
         self.database = database
         self._counts: Callable[[], LoopCounts] | None = None
         self._lock = threading.Lock()
-        self._open: dict[Tier, tuple[int, Bucket]] = {}  # the buckets that samples are added to now
+        self._open: dict[TrendTier, tuple[int, Bucket]] = {}  # the buckets that samples are added to now
         self._tidied_at = 0.0
 
     def attach(self, counts: Callable[[], LoopCounts]) -> None:
@@ -62,7 +62,9 @@ class TrendBook:
                     self._tidied_at = at
             self._open = changed
 
-    def _with(self, connection: Connection, tier: Tier, at: float, samples: Mapping[str, float]) -> tuple[int, Bucket]:
+    def _with(
+        self, connection: Connection, tier: TrendTier, at: float, samples: Mapping[str, float]
+    ) -> tuple[int, Bucket]:
         """The bucket of that moment with the samples. One that is not open may be in the table: of an earlier run, or
         because the clock was set back."""
         start = tier.start(at)
@@ -71,7 +73,7 @@ class TrendBook:
         add(bucket, samples)
         return start, bucket
 
-    def read(self, window: Window) -> Steps:
+    def read(self, window: TrendWindow) -> Steps:
         """Raises StoreError."""
         steps = Steps(window)
         if not self.database.exist:
@@ -86,13 +88,13 @@ class TrendBook:
         return steps
 
 
-def _stored(connection: Connection, tier: Tier, start: int) -> Bucket:
+def _stored(connection: Connection, tier: TrendTier, start: int) -> Bucket:
     query = select(buckets.c.content).where(buckets.c.step_s == tier.step_s, buckets.c.start == start)
     content = connection.scalar(query)
     return {} if content is None else {name: (total, number) for name, (total, number) in orjson.loads(content).items()}
 
 
-def _row(tier: Tier, start: int, bucket: Bucket) -> dict[str, object]:
+def _row(tier: TrendTier, start: int, bucket: Bucket) -> dict[str, object]:
     content = {name: (round(total, _DIGITS), number) for name, (total, number) in bucket.items()}
     return {"step_s": tier.step_s, "start": start, "content": orjson.dumps(content).decode()}
 

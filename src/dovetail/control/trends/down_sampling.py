@@ -13,7 +13,7 @@ Bucket = dict[str, tuple[float, int]]  # by series: sum and number of samples
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class TrendTier:
     """Buckets of `step_s` seconds, kept for `keep_s` seconds."""
 
     step_s: int
@@ -24,7 +24,7 @@ class Tier:
         return floor(at / self.step_s) * self.step_s
 
 
-TIERS = (Tier(10, 3600), Tier(60, 24 * 3600), Tier(900, 30 * 24 * 3600))
+TIERS = (TrendTier(10, 3600), TrendTier(60, 24 * 3600), TrendTier(900, 30 * 24 * 3600))
 
 #: Series of which the highest value counts: the mean of percentiles is no percentile.
 HIGHEST = frozenset({"decision_p99"})
@@ -51,10 +51,10 @@ def value(name: str, entry: tuple[float, int]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TrendWindow:
     """The steps of an answer: `count` of them, `step_s` seconds each, from `start` on; made of buckets of `tier`."""
 
-    tier: Tier
+    tier: TrendTier
     start: int
     step_s: int
     count: int
@@ -64,7 +64,7 @@ class Window:
         return [float(self.start + i * self.step_s) for i in range(self.count)]
 
 
-def window(now: float, since_s: float, points: int) -> Window:
+def window(now: float, since_s: float, points: int) -> TrendWindow:
     """The last so many seconds, in so many steps or fewer: each a multiple of the finest buckets that reach so far
     back."""
     tier = next((one for one in TIERS if since_s <= one.keep_s), TIERS[-1])
@@ -72,14 +72,14 @@ def window(now: float, since_s: float, points: int) -> Window:
     step_s = max(1, ceil(since_s / points / tier.step_s)) * tier.step_s
     last = floor(now / step_s) * step_s
     count = max(1, min(points, ceil(since_s / step_s)))
-    return Window(tier, last - (count - 1) * step_s, step_s, count)
+    return TrendWindow(tier, last - (count - 1) * step_s, step_s, count)
 
 
 @dataclass(slots=True)
 class Steps:
     """Series over a window, filled bucket by bucket."""
 
-    window: Window
+    window: TrendWindow
     series: dict[str, list[tuple[float, int] | None]] = field(default_factory=dict)
 
     def take(self, start: int, bucket: Mapping[str, tuple[float, int]]) -> None:

@@ -400,7 +400,19 @@ export interface components {
             subject: components["schemas"]["AttentionSubject"];
             /** Count */
             count: number;
-            next: components["schemas"]["NextStep"];
+            next: components["schemas"]["AttentionStep"];
+        };
+        /**
+         * AttentionStep
+         * @description `command`: what to type; `page`: where the dashboard shows it, without the first slash.
+         */
+        AttentionStep: {
+            /** Words */
+            words: string;
+            /** Command */
+            command: string;
+            /** Page */
+            page: string;
         };
         /**
          * AttentionSubject
@@ -3206,18 +3218,6 @@ export interface components {
             speed_mbps: number | null;
             /** Addresses */
             addresses?: string[];
-        };
-        /**
-         * NextStep
-         * @description `command`: what to type; `page`: where the dashboard shows it, without the first slash.
-         */
-        NextStep: {
-            /** Words */
-            words: string;
-            /** Command */
-            command: string;
-            /** Page */
-            page: string;
         };
         /** NicRow */
         NicRow: {

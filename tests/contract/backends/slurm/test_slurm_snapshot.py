@@ -8,7 +8,7 @@ from tests.patience import wait_for
 from tests.servers.slurm import SlurmServer
 
 from dovetail.cli.main import app
-from dovetail.simulate.cases import Case, CaseFile, run_case
+from dovetail.simulate.cases import CaseFile, SimulationCase, run_case
 from dovetail.snapshots.file import read_snapshot
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("slurm")]
@@ -36,6 +36,8 @@ def test_jobs_of_slurm_go_on_in_a_simulation(
     assert works[runs].definition.deadline.run_for == 600.0
     assert works[held].definition.name == f"waits-{held}"
     assert not works[held].tasks
-    lives = {one["id"]: one for one in run_case(Case(CaseFile(str(file))), every_workload=True)["outcome"]["lives"]}
+    lives = {
+        one["id"]: one for one in run_case(SimulationCase(CaseFile(str(file))), every_workload=True)["outcome"]["lives"]
+    }
     assert lives[held]["all_placed_at"] == 0.0
     assert 0.0 < lives[runs]["finished_at"] <= 600.0
