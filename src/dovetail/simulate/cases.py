@@ -1,7 +1,7 @@
 """One run of a comparison: what is played, by which profile, from which seed, and what is different.
 
 `run_case` is the one way to play a snapshot, a scenario or a batch log: the commands, sweeps over many seeds and
-programs of others use it. A `SimulationCase` can be pickled and sent to another process or machine; its outcome is plain data.
+programs of others use it. A case can be pickled and sent to another process or machine; its outcome is plain data.
 Guarantees: equal cases give equal outcomes, to the bit. Files are read where the case runs, unless it carries their
 content (`with_content`).
 """
