@@ -55,7 +55,7 @@ def test_a_command_that_waits_says_so_until_the_answer_comes(
     monkeypatch.chdir(tmp_path)
     with stopped(server):
         screen = ScreenProcess([*DOVETAIL, *words.split()], {**clean(server.url), "TERM": "xterm"})
-        screen.until(f"waiting for {server.url}, 1 s")
+        screen.until(f"waiting for {server.url}, ")  # how long it waited depends on the machine
     with screen:
         screen.until(ASKED[words], gone=("waiting for",))
         screen.process.wait(30)

@@ -46,6 +46,7 @@ url_paths = st.sampled_from(("/", "/healthz", "/a/b?c=d", "/%20"))
 
 FORMATS: dict[str, st.SearchStrategy[str]] = {
     "name": names,
+    "password": WORDS,  # of a token
     "node-name": node_names,
     "host": st.ip_addresses().map(str) | node_names.filter(lambda name: not name.replace(".", "").isdigit()),
     "ipvanyaddress": st.ip_addresses().map(str),

@@ -183,7 +183,8 @@ TARGETS: dict[str, Target] = {
         _snapshot,
         Invalid,
         (
-            '{"format": "dovetail-snapshot", "version": 1, "taken_at": 1, "nodes": [{"node": {"name": "n"}}]}',
+            """{"format": "dovetail-snapshot", "version": 1, "taken_at": 1,
+            "nodes": [{"node": {"name": "n"}, "row": 0}]}""",
             """{"format": "dovetail-snapshot", "version": 1, "taken_at": 1, "workloads": [
             {"id": 1, "submitted_at": 0, "definition": {"name": "w"}, "tasks": [{"replica": 0}]}]}""",
         ),
