@@ -294,6 +294,11 @@ class AsyncClient:
     attention = awaited(Client.attention)
     topology_map = awaited(Client.topology_map)
     recent_decisions = awaited(Client.recent_decisions)
+    refusals = awaited(Client.refusals)
+    recordings = awaited(Client.recordings)
+    recording = awaited(Client.recording)
+    login_link = awaited(Client.login_link)
+    distance_matrix = awaited(Client.distance_matrix)
 
     # system
     summary = awaited(Client.summary)

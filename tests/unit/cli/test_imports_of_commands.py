@@ -118,8 +118,20 @@ ASKED = """
     completion fish
 """
 #: They run something in their own process, or read files that the server does not read for them.
-OTHERS = {"simulate", "kubernetes", "agent", "dns", "serve", "demo", "config", "diff", "apply", "mcp"}
-OTHERS = {"simulate", "sweep", "replay", "kubernetes", "agent", "dns", "serve", "demo", "config", "diff", "apply"}
+OTHERS = {
+    "simulate",
+    "sweep",
+    "replay",
+    "kubernetes",
+    "agent",
+    "dns",
+    "serve",
+    "demo",
+    "config",
+    "diff",
+    "apply",
+    "mcp",
+}
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
 REFUSED = {"run", "retry", "exec", "attach"}
 

@@ -184,9 +184,7 @@ EXITS = {
 }  # some; and once only
 NEEDS_THE_VM_ON = {"vm reboot machine --reset", "vm migrate machine hypervisor-2"}
 #: They have `-o` too, but what they print does not come from a server; that of `snapshot` names a file.
-LOCAL = {"config show", "simulate scenario", "simulate snapshot", "simulate swf", "snapshot"}
-#: They have `-o` too, but what they print does not come from a server.
-LOCAL = {"config show", "simulate scenario", "simulate swf", "sweep", "replay"}
+LOCAL = {"config show", "simulate scenario", "simulate snapshot", "simulate swf", "snapshot", "sweep", "replay"}
 
 
 @pytest.fixture(scope="module")
