@@ -168,6 +168,7 @@ class AsyncClient:
     # questions
     explain = awaited(Client.explain)
     why_not = awaited(Client.why_not)
+    refusals = awaited(Client.refusals)
     plan = awaited(Client.plan)
     capacity = awaited(Client.capacity)
     fragmentation = awaited(Client.fragmentation)
@@ -220,6 +221,7 @@ class AsyncClient:
     measured_distances = awaited(Client.measured_distances)
     discovered_topology = awaited(Client.discovered_topology)
     distances = awaited(Client.distances)
+    distance_matrix = awaited(Client.distance_matrix)
     distances_csv = awaited(Client.distances_csv)
     set_distances = awaited(Client.set_distances)
     clear_distances = awaited(Client.clear_distances)
@@ -288,17 +290,13 @@ class AsyncClient:
     join_tokens = awaited(Client.join_tokens)
     revoke_join_token = awaited(Client.revoke_join_token)
     make_node_token = awaited(Client.make_node_token)
+    login_link = awaited(Client.login_link)
 
     # overview
     trends = awaited(Client.trends)
     attention = awaited(Client.attention)
     topology_map = awaited(Client.topology_map)
     recent_decisions = awaited(Client.recent_decisions)
-    refusals = awaited(Client.refusals)
-    recordings = awaited(Client.recordings)
-    recording = awaited(Client.recording)
-    login_link = awaited(Client.login_link)
-    distance_matrix = awaited(Client.distance_matrix)
 
     # system
     summary = awaited(Client.summary)
@@ -306,6 +304,8 @@ class AsyncClient:
     snapshot = awaited(Client.snapshot)
     what_if = awaited(Client.what_if)
     preview_profile = awaited(Client.preview_profile)
+    recordings = awaited(Client.recordings)
+    recording = awaited(Client.recording)
     events = iterated(Client.events)
     past_events = awaited(Client.past_events)
     health = awaited(Client.health)
