@@ -186,7 +186,7 @@ def test_a_damaged_result_is_run_again(folder: Path) -> None:
         ),
         ("source: {scenario: day.yaml}\nseeds: 0\n", "sweep.yaml:2: seeds"),
         ("source: {scenario: day.yaml}\npolicies: [fcfs]\n", "sweep.yaml:2: policies: is for batch logs"),
-        ("source: {}\n", "sweep.yaml:1: source: names no file, or two"),
+        ("source: {}\n", "sweep.yaml:1: source: names no file, or several"),
         ("source: {scenario: none.yaml}\n", "none.yaml: cannot be read"),
     ],
 )

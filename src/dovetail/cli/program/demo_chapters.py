@@ -115,9 +115,9 @@ def _preemption(scene: DemoScene) -> None:
         topology={"required": "leaf"},
     )
     runs = scene.until(lambda: scene.running(incident))
-    victims = scene.preempted(homework, by=incident)
+    victims = scene.preempted(by=incident)
     scene.fact(
-        runs and victims, f"{incident} runs on {urgent} nodes of one leaf; {victims} tasks of homework made room"
+        runs and victims, f"{incident} runs on {urgent} nodes of one leaf; {victims} less urgent tasks made room"
     )
     scene.hold(20)
     scene.finish(incident, homework)

@@ -134,9 +134,9 @@ class DemoScene:
         free, unusable = found["free_gpus"], found["unusable_gpus"]
         return free, unusable, unusable / free if free else 0.0
 
-    def preempted(self, name: str, by: str) -> int:
-        """How many tasks of a workload had to make room for another one."""
-        rows = self.client.event_page(workload=name, kinds=["stopping"], newest=True, limit=1000)["items"]
+    def preempted(self, by: str) -> int:
+        """How many tasks had to make room for a workload."""
+        rows = self.client.event_page(kinds=["stopping"], newest=True, limit=1000)["items"]
         return sum(f"preempted by {by.rpartition('/')[2]} " in row["message"] for row in rows)
 
     def out_of_service(self) -> list[str]:
