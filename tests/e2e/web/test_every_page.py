@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.web.scene import addresses, scene
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -27,12 +27,6 @@ OPENED = (
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     with scene(tmp_path_factory.mktemp("data")) as server, Client(server.url) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def paths(client: Client) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -24,12 +24,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         wait_for(lambda: len(found.nodes()) == 12)
         found.submit([{"name": "nightly-train-7", "namespace": "research"}, {"name": "report"}])
         yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def found(page: Any, text: str) -> Any:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from tests.e2e.server_process import ServerProcess
-from tests.servers.browser import Faults, browser, page_of, watch
+from tests.servers.browser import Faults, page_of, watch
 
 from dovetail.client import Client
 from dovetail.client.credentials import credentials_for
@@ -21,12 +21,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     group = {"prefix": "n", "count": 2, "capacity": {"cpu": 8, "memory": "32GB"}}
     settings = {"backends": {"sim": {"kind": "simulated", "forever": True, "groups": [group]}}}
     with ServerProcess(tmp_path_factory.mktemp("data"), settings) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
         yield started
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.e2e.web.scene import HOSTILE, scene
 from tests.patience import wait_for
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -19,12 +19,6 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("web")]
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     with scene(tmp_path_factory.mktemp("data")) as server, Client(server.url) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def test_nodes_are_listed_the_worst_first_and_found_by_name(chromium: Any, client: Client) -> None:

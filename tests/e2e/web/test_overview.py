@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -31,12 +31,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
             client.cordon("n-6", reason=HOSTILE)
             wait_for(lambda: client.attention()["items"])
             wait_for(lambda: client.workload("web", namespace="shop")["state"] == "running")
-        yield started
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
         yield started
 
 

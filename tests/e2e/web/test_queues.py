@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -29,12 +29,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         found.submit({"name": "other", "queue": "ops", "resources": {"cpu": 20}})
         wait_for(lambda: len(found.workloads(state="running")["items"]) == 4)
         yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def test_the_tree_shows_what_is_held_and_borrowed(chromium: Any, client: Client) -> None:

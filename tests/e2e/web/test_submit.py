@@ -7,7 +7,7 @@ import pytest
 import yaml
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -45,12 +45,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     settings = {"backends": {"sim": {"kind": "simulated", "forever": True, "groups": [nodes]}}}
     with ServerProcess(tmp_path_factory.mktemp("data"), settings) as server, Client(server.url) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def editor(page: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -49,12 +49,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
             gang = {"gang": {"min": 12}, "resources": {"cpu": 8, "gpu": 8}, "replicas": 12, "namespace": "research"}
             client.submit({"name": "pretrain", **gang})
             wait_for(lambda: client.workload("pretrain", namespace="research")["state"] == "running")
-        yield started
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
         yield started
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -31,12 +31,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         wait_for(lambda: found.workload("flaky")["state"] == "failed")
         wait_for(lambda: found.workload("runs")["state"] == "running")
         yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def test_a_running_workload_shows_answer_scores_and_output(chromium: Any, client: Client) -> None:

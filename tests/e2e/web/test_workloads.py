@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.server_process import ServerProcess
-from tests.servers.browser import browser, page_of
+from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
@@ -27,12 +27,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         found.submit({"name": "gone"})
         found.cancel("gone", reason=HOSTILE)
         yield found
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser() as started:
-        yield started
 
 
 def names(page: Any) -> list[str]:

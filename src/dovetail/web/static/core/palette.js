@@ -41,16 +41,18 @@ let isSearching = false;
 let small = null;
 
 export function openPalette() {
-  if (dialog !== null) return;
+  if (dialog?.open) return;
   rememberPage();
   small = null;
-  dialog = document.createElement("dialog");
+  const opened = document.createElement("dialog");
+  dialog = opened;
   dialog.className = "palette";
   dialog.setAttribute("aria-label", "Find");
   dialog.addEventListener("close", () => {
+    opened.remove();
+    if (dialog !== opened) return; // this is told later than it closed, and another was opened since
     clearTimeout(typing);
     asked += 1;
-    dialog?.remove();
     dialog = null;
   });
   dialog.addEventListener("click", (event) => {
