@@ -79,11 +79,21 @@ def page_of(
         watch(page, faults, client.url)
         link, _, token = client.login_link()["path"].partition("#")
         page.goto(f"{client.url}{link}?next={quote(path, safe='')}#{token}")
-        page.wait_for_selector("#main[aria-busy=false]")
+        _wait_until_shown(page, faults)
         yield page, faults
         assert faults.found == []
     finally:
         context.close()
+
+
+def _wait_until_shown(page: Any, faults: Faults) -> None:
+    from playwright.sync_api import TimeoutError as TooLong
+
+    try:
+        page.wait_for_selector("#main[aria-busy=false]:not(:has(> .empty[role=alert]))")
+    except TooLong:
+        seen = page.locator("body").inner_text()
+        raise AssertionError(f"{page.url} was not shown in time; it says {seen!r}; {faults.found}") from None
 
 
 def watch(page: Any, faults: Faults, url: str) -> None:

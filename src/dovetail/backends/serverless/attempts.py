@@ -83,6 +83,7 @@ class CallAttempts:
         self._slots = asyncio.Semaphore(parallel)
         self._active: dict[str, _ActiveCall] = {}
         self._orders: dict[str, CallOrder] = {}
+        self._given_up: set[asyncio.Task[None]] = set()
 
     def service_key(self, key: str) -> str:
         """The idempotency key: several control planes may call the same functions."""
@@ -111,7 +112,8 @@ class CallAttempts:
         return active is not None and active.start_reported
 
     async def close(self) -> None:
-        tasks = [one for active in self._active.values() for one in (active.task, active.opened) if one is not None]
+        found = (one for active in self._active.values() for one in (active.task, active.opened))
+        tasks = [*(one for one in found if one is not None), *self._given_up]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -296,9 +298,27 @@ class CallAttempts:
             if seen is not None and seen.phase is not CallPhase.ENDED:
                 return  # it began meanwhile, and is told to stop
         if active.opened is not None:
-            active.opened.cancel()
+            self._cancel_when_accepted(record, active.opened, step.result.reason)
             active.opened = None
         await self._journal.end(record.key, step.result, ran=step.ran)
+
+    def _cancel_when_accepted(
+        self, record: CallRecord, opened: asyncio.Task[CallAccepted | CallResult], reason: str
+    ) -> None:
+        """An open call was given up. The service may still answer that it goes on, and how to stop it: do that."""
+
+        async def cancel() -> None:
+            assert record.node is not None
+            try:
+                answer = await opened
+                if isinstance(answer, CallAccepted):
+                    await self._service.cancel(record.node, self.service_key(record.key), answer.handle, reason)
+            except Exception as error:
+                _log.info("call %s was given up; its answer: %s: %s", record.key, type(error).__name__, error)
+
+        task = asyncio.create_task(cancel(), name=f"call {record.key} was given up")
+        self._given_up.add(task)
+        task.add_done_callback(self._given_up.discard)
 
     # --- reports ---------------------------------------------------------------------------------------------
 

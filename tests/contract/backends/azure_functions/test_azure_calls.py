@@ -152,6 +152,26 @@ def test_a_trigger_whose_answer_is_lost_is_lost_and_not_called_again(tmp_path: P
         run_async(scene)
 
 
+def test_a_call_that_is_stopped_before_its_trigger_answers_is_terminated(tmp_path: Path, app: FunctionApp) -> None:
+    with LossyProxy(app.url.removeprefix("http://")) as proxy:
+        subject = azure_subject(tmp_path, {"name": "run", "path": "/api/start"}, proxy)
+        app.url = f"http://{proxy.address}"
+
+        async def scene() -> None:
+            async with started(subject) as rig:
+                work = rig.new_work(60.0)
+                async with proxy.hold_reply(work.key):
+                    await rig.backend.bind(work)
+                    await rig.reports.until_true(lambda: bool(app.instances), "the start of the function")
+                    await rig.backend.stop(work.key, "changed my mind")
+                    await rig.finished(work.key)
+                await rig.reports.until_true(
+                    lambda: [one.status for one in app.instances.values()] == ["Terminated"], "its end"
+                )
+
+        run_async(scene)
+
+
 def test_a_call_that_the_service_has_forgotten_is_lost(tmp_path: Path, app: FunctionApp) -> None:
     subject = subject_of(tmp_path, app, {"name": "run", "path": "/api/start"}, start_within_s="300ms")
 

@@ -14,6 +14,9 @@ import { skeleton } from "../parts/states.js";
 
 const AT_MOST_EVERY_MS = 1000;
 
+/** Whether asking again may help: no connection, or a server that is busy. @param {unknown} error */
+const passes = (error) => error instanceof Problem && (error.status === 0 || error.status === 429 || error.status >= 500);
+
 /** One open page. `data` stays while newer data are loaded, also when that fails. */
 class OpenPage {
   /** @param {AnyPage} page @param {() => void} draw */
@@ -86,7 +89,7 @@ class OpenPage {
     }
     if (this.ending.signal.aborted) return;
     this.drawFrame();
-    if (this.isStale || (this.error instanceof Problem && this.error.status === 0)) this.loadSoon();
+    if (this.isStale || passes(this.error)) this.loadSoon();
   }
 
   end() {
@@ -183,16 +186,20 @@ function draw() {
         ${menu(route.page)}
         <div>
           ${topBar()}
-          <main class="main" id="main" tabindex="-1" aria-busy=${String(open === null || open.data === undefined)}>${notice()}${body()}</main>
+          <main class="main" id="main" tabindex="-1" aria-busy=${String(isBusy())}>${notice()}${body()}</main>
         </div>
       </div>`,
     host,
   );
 }
 
+/** Whether what the visitor waits for is not there yet, nor why it cannot come. */
+const isBusy = () => !brokenModule && (open === null ? isKnown() : open.data === undefined && !open.error);
+const isKnown = () => session()?.pages.some((page) => page.path === routeOf().page) ?? false;
+
 function body() {
   if (brokenModule) return html`<div class="empty"><b>This page could not be loaded</b>${wordsOf(brokenModule)}<p><a class="link" href=${location.href}>Load it again</a></p></div>`;
-  if (open === null) return session()?.pages.some((page) => page.path === routeOf().page) ? skeleton() : notFound();
+  if (open === null) return isKnown() ? skeleton() : notFound();
   if (open.data !== undefined) return open.page.view(open.data, open.context);
   return open.error ? failed(open.error) : skeleton();
 }
