@@ -70,7 +70,7 @@ def chromium(folder: Path | None = None) -> Iterator[Any]:
     program = PROGRAM
     if folder is not None:
         starter = folder / "modest-chromium"
-        starter.write_text(f'#!/bin/sh\nexec nice -n 19 {PROGRAM} "$@"\n')
+        starter.write_text(f'#!/bin/sh\nexec chrt --idle 0 {PROGRAM} "$@"\n')
         starter.chmod(starter.stat().st_mode | stat.S_IXUSR)
         program = str(starter)
     with sync_playwright() as driver:

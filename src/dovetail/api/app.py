@@ -43,6 +43,7 @@ from dovetail.api.protocol.encoded_slashes import EncodedSlashes
 from dovetail.api.protocol.guard import Guard
 from dovetail.api.protocol.known_hosts import KnownHosts
 from dovetail.api.protocol.openapi import OPEN_OPERATIONS, describe
+from dovetail.api.protocol.shared_answers import SharedAnswers
 from dovetail.api.protocol.streams import StreamLimit
 from dovetail.api.questions import questions, recent
 from dovetail.api.system import dashboard, pages, system
@@ -125,6 +126,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     if plane.settings.web.enabled:
         app.include_router(dashboard.router)
     app.add_middleware(EncodedSlashes)
+    app.add_middleware(SharedAnswers)
     app.add_middleware(FastReports, plane=plane, routes=app)
     guard = Guard(plane.access, login.cookie_name(plane), partial(_is_open, plane.settings.web.enabled))
     hosts, observe = KnownHosts(plane.settings.listen), plane.http_metrics.observe

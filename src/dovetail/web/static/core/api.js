@@ -41,6 +41,10 @@ export function address(path, query = {}) {
 /** @param {string} path below the API @param {Query} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const get = (path, query, signal) => ask("GET", address(API + path, query), undefined, signal);
 
+/** As `get`, and an answer that the server made for another page some seconds ago is good enough: many pages look at the same things.
+ * @param {number} maxAgeS @param {string} path below the API @param {Query} [query] @param {AbortSignal} [signal] @returns {Promise<any>} */
+export const getShared = (maxAgeS, path, query, signal) => ask("GET", address(API + path, query), undefined, signal, maxAgeS);
+
 /** @param {"POST" | "PUT" | "PATCH" | "DELETE"} method @param {string} path below the API @param {unknown} [body] a string is sent as YAML
  * @param {AbortSignal} [signal] @returns {Promise<any>} */
 export const send = (method, path, body, signal) => ask(method, API + path, body, signal);
@@ -48,11 +52,12 @@ export const send = (method, path, body, signal) => ask(method, API + path, body
 /** @param {string} part of a path: a name that may hold anything */
 export const segment = (part) => encodeURIComponent(part);
 
-/** @param {string} method @param {string} url @param {unknown} body @param {AbortSignal} [signal] */
-async function ask(method, url, body, signal) {
+/** @param {string} method @param {string} url @param {unknown} body @param {AbortSignal} [signal] @param {number} [maxAgeS] */
+async function ask(method, url, body, signal, maxAgeS = 0) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
   if (method !== "GET") headers["X-Dovetail-CSRF"] = csrf;
+  if (maxAgeS >= 1) headers["Cache-Control"] = `max-age=${Math.floor(maxAgeS)}`;
   /** @type {BodyInit | undefined} */
   let content;
   if (typeof body === "string") {

@@ -1,6 +1,6 @@
 /** The cluster at a glance: what needs attention first, then how it is and was, what was decided, what changed. */
 import { html, nothing } from "../core/view.js";
-import { get } from "../core/api.js";
+import { getShared } from "../core/api.js";
 import { definePage } from "../core/page.js";
 import { setQuery } from "../core/route.js";
 import { clock, count, plural } from "../core/format.js";
@@ -95,13 +95,14 @@ export default definePage({
   load: async ({ route, signal }) => {
     const [range] = rangeOf(route.query);
     const began = performance.now();
-    const since = Math.floor(Date.now() / 1000) - 3600;
+    const since = 60 * Math.floor(Date.now() / 60_000) - 3600;
+    const maxAgeS = restMs / 2000; // of answers: those of other pages are as good
     const [summary, attention, trends, decisions, changes] = await Promise.all([
-      get("/summary", {}, signal),
-      get("/attention", {}, signal),
-      slowly(`trends ${range}`, 9, () => get("/trends", { since: SECONDS[range], points: POINTS, series: SERIES })),
-      get("/decisions", { limit: 10 }, signal),
-      slowly("changes", 15, () => get("/events", { newest: true, since, kind: CHANGES, limit: MOST_CHANGES })),
+      getShared(maxAgeS, "/summary", {}, signal),
+      getShared(maxAgeS, "/attention", {}, signal),
+      slowly(`trends ${range}`, 9, () => getShared(9, "/trends", { since: SECONDS[range], points: POINTS, series: SERIES })),
+      getShared(maxAgeS, "/decisions", { limit: 10 }, signal),
+      slowly("changes", 15, () => getShared(10, "/events", { newest: true, since, kind: CHANGES, limit: MOST_CHANGES })),
     ]);
     restMs = Math.min(10_000, Math.max(3000, 20 * (performance.now() - began)));
     return { summary, attention, trends, decisions: decisions.items, changes: changes.items };

@@ -1,6 +1,6 @@
 /** The map: region, spine, leaf, rack, node and GPU in one picture; or the same as a table. */
 import { html, nothing } from "../core/view.js";
-import { Problem, get, segment } from "../core/api.js";
+import { Problem, get, getShared, segment } from "../core/api.js";
 import { definePage } from "../core/page.js";
 import { go, pageOf, setQuery } from "../core/route.js";
 import { count, plural } from "../core/format.js";
@@ -47,7 +47,7 @@ async function follow(ref, signal) {
   const { name, namespace } = ref ? inParts(ref) : { name: undefined, namespace: undefined };
   const began = performance.now();
   try {
-    const answer = await get("/topology/map", { after: model.version, workload: name, namespace }, signal);
+    const answer = await getShared(restMs / 2000, "/topology/map", { after: model.version, workload: name, namespace }, signal);
     model.apply(answer);
     const rows = answer.full ? 0 : answer.nodes.row.length;
     restMs = Math.min(LATEST_MS, Math.max(SOONEST_MS, 6 * (performance.now() - began), A_NODE_MS * rows));
@@ -85,7 +85,7 @@ export default definePage({
     model = new MapModel();
     return () => {};
   },
-  everyS: 60,
+  everyS: 5, // cheap when nothing changed; a shared answer may be older than the last event
   /** Soon after a change; less often where the server takes long to answer or much changes at once. */
   get atMostEveryMs() {
     return restMs;
