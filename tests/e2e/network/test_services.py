@@ -122,6 +122,7 @@ def test_services_that_talk_land_beside_each_other_and_apart_when_told(cluster: 
     try:
         here, there = front.wait_ready()[0], back.wait_ready()[0]
         assert HOSTS[here] == HOSTS[there]  # a wire lies between any two leaves
+        wait_for(lambda: not offline(cluster), "all nodes can be chosen")
         front.apply(affinity=[{"apart": {"service": "back"}, "within": "host"}])
         here = front.wait_ready()[0]
         assert here != there

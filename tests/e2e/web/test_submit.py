@@ -72,7 +72,7 @@ def test_the_form_and_the_editor_are_one_text(chromium: Any, client: Client) -> 
             "priority": "high",
         }
         editor(page).fill(editor(page).input_value().replace("name: train", "name: other # a remark"))
-        page.wait_for_function("document.getElementById('field-name').value === 'other'")
+        page.wait_for_function("() => document.getElementById('field-name').value === 'other'")
         page.get_by_label("Tasks").fill("1")
         assert "# a remark" in editor(page).input_value(), "what the form does not know stays"
         assert yaml.safe_load(editor(page).input_value())["gang"] == {"min": 1}

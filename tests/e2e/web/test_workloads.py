@@ -45,7 +45,7 @@ def test_the_server_filters_searches_sorts_and_pages(chromium: Any, client: Clie
         assert names(page) == [f"small-01{digit}" for digit in range(10)]
         page.get_by_role("button", name="Name").click()
         page.get_by_role("button", name="Name ↓").wait_for()
-        page.wait_for_function("document.querySelector('tbody td:nth-child(2)').innerText === 'small-019'")
+        page.wait_for_function("() => document.querySelector('tbody td:nth-child(2)').innerText === 'small-019'")
         page.reload()  # the address holds all of it
         page.get_by_text("10 rows").wait_for()
         assert names(page)[0] == "small-019"
