@@ -61,7 +61,7 @@ def test_every_figure_leads_to_what_explains_it(chromium: Any, client: Client) -
         assert links[2] == "/workloads?state=pending"
         page.get_by_role("button", name="7 d").click()
         page.wait_for_url("**?range=7d")
-        page.locator("svg[aria-label='CPU in use, last 7 d']").wait_for()
+        page.locator("svg[aria-label='CPU in use, last 5 min']").wait_for()  # what was recorded of seven days
 
 
 def test_decisions_and_changes_are_live_and_hold_text_as_text(chromium: Any, client: Client) -> None:

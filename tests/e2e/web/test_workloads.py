@@ -118,6 +118,9 @@ def test_hostile_words_are_only_words(chromium: Any, client: Client) -> None:
 def test_why_not_answers_for_a_workload_and_a_node(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/why-not") as (page, faults):
         page.get_by_text("Nothing was asked yet").wait_for()
+        page.get_by_text("These wait now:").wait_for()
+        page.get_by_role("button", name="default/wide").click()
+        page.wait_for_url("**?workload=default%2Fwide")
         page.get_by_label("Workload").fill("wi")
         page.wait_for_selector("datalist option[value=wide]", state="attached")
         page.get_by_label("Workload").fill("wide")

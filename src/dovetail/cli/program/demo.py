@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SPINES, LEAVES_OF_A_SPINE, GPUS = 5, 5, 8
 TARGET = 0.92  # of the GPUs in use, where only the crowd is there
+NODE_PRICE = 31.5  # in USD an hour, about what a cloud asks for eight such GPUs
 START_DELAY_S = 0.3
 TIME_BETWEEN_FAILURES_S = 12 * 3600.0
 REPAIR_TIME_S = 120.0
@@ -113,6 +114,7 @@ def _settings(folder: str, host: str, port: int, seed: int, nodes_per_leaf: int,
         "seed": seed,
         "start_delay": START_DELAY_S,
         "failure_rate": 0.01,
+        "prices": {"*": NODE_PRICE},
     }  # fmt: skip
     scheduling: dict[str, Any] = {"default_profile": "best_fit", "seed": seed}
     if story:

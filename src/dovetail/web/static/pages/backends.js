@@ -21,7 +21,7 @@ const STATES = { closed: ["in use", "ok"], open: ["left alone", "bad"], "half-op
 const backendState = (row) => html`<span title=${`circuit breaker: ${row.state}`}>${state(...(STATES[row.state] ?? [row.state, ""]))}</span>`;
 
 /** @param {number | null} seconds */
-const took = (seconds) => (seconds === null ? html`<span class="faint">–</span>` : seconds < 0.001 ? `${number(seconds * 1e6)} µs` : seconds < 1 ? `${number(seconds * 1000)} ms` : duration(seconds));
+const took = (seconds) => (seconds === null ? html`<span class="faint">–</span>` : seconds < 0.001 ? `${number(Math.round(seconds * 1e6))} µs` : seconds < 1 ? `${number(seconds * 1000)} ms` : duration(seconds));
 
 /** @type {import("../parts/table.js").Column<BackendRow>[]} */
 const COLUMNS = [

@@ -113,7 +113,7 @@ export default definePage({
     const columns = columnsFor(by, all);
     const over = budgets.filter((row) => row.state !== "ok");
     const budgetsHere = budgetColumns(reload);
-    return html`<div class="head"><div><h1>Cost</h1><p class="lead">${report.month}, as far as it is over at ${clock(report.at)}. Days and months are in UTC.</p></div>
+    return html`<div class="head"><div><h1>Cost</h1><p class="lead">${report.month} until ${clock(report.at)}. Days and months are in UTC.</p></div>
         <div class="actions"><label for="month" class="sr">Month</label><input id="month" type="month" .value=${report.month} @change=${(/** @type {Event} */ event) => setQuery({ month: /** @type {HTMLInputElement} */ (event.target).value })} /><button class="btn primary" @click=${() => setBudget(null, reload)}>Set a budget…</button></div></div>
       ${over.map((row) => html`<div class=${row.state === "spent" ? "notice bad" : "notice"}><span class=${STATES[row.state]}>!</span><span class="grow"><b>${row.namespace}</b> ${row.state === "spent" ? "has spent its budget" : "has nearly spent its budget"}: ${money(row.spent, row.currency)} of ${money(row.amount, row.currency)}.</span></div>`)}
       ${report.totals.length ? totals(data) : nothing}

@@ -79,7 +79,7 @@ function kinds(query) {
 /** @param {string} name of the parameter @param {string} label @param {URLSearchParams} query */
 function field(name, label, query) {
   const changed = (/** @type {Event} */ event) => setQuery({ [name]: /** @type {HTMLInputElement} */ (event.target).value.trim(), before: null });
-  return html`<input type="text" aria-label=${label} placeholder=${label} .value=${query.get(name) ?? ""} @change=${changed} />`;
+  return html`<input type="text" size="24" aria-label=${label} placeholder=${label} .value=${query.get(name) ?? ""} @change=${changed} />`;
 }
 
 export default definePage({

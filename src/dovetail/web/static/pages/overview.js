@@ -20,11 +20,15 @@ import { statTiles } from "../parts/overview/stats.js";
 const RANGES = [["1h", "1 h"], ["24h", "24 h"], ["7d", "7 d"]];
 /** @type {Record<string, number>} */
 const SECONDS = { "1h": 3600, "24h": 86400, "7d": 7 * 86400 };
+/** What is shown of a server that has not recorded so long yet. @type {readonly (readonly [number, string])[]} */
+const SHORTER = [[300, "5 min"], [900, "15 min"], [1800, "30 min"], [3600, "1 h"], [4 * 3600, "4 h"], [12 * 3600, "12 h"], [86400, "24 h"], [3 * 86400, "3 d"]];
 const POINTS = 48;
 const SERIES = "cpu,memory,gpu,fragmentation,waiting,wait_p90,decisions,decision_p99,failures,waiting_by_queue,use_by_domain";
 const MOST_CHANGES = 300;
 const MOST_DOMAINS = 25;
 
+/** When the first recorded step began, in seconds; as far as is known. */
+let recordedSince = 0;
 let restMs = 3000; // between two looks: longer where the server takes long to answer
 
 /** Answers that change slowly are kept for a while. @type {Map<string, {at: number, answer: Promise<any>}>} */
@@ -42,6 +46,25 @@ function slowly(key, forS, ask) {
 
 /** @param {URLSearchParams} query */
 const rangeOf = (query) => RANGES.find(([name]) => name === query.get("range")) ?? RANGES[0];
+
+/** The chosen range, or as much of it as was recorded: seconds and words. @param {URLSearchParams} query @returns {readonly [number, string]} */
+function shownRange(query) {
+  const [name, words] = rangeOf(query);
+  const recorded = Date.now() / 1000 - recordedSince;
+  return SHORTER.find(([seconds]) => recorded <= seconds && seconds < SECONDS[name]) ?? [SECONDS[name], words];
+}
+
+/** @param {URLSearchParams} query @returns {Promise<Data["trends"]>} */
+async function trendsOf(query) {
+  const [since, words] = shownRange(query);
+  const found = await slowly(`trends ${words}`, 9, () => getShared(9, "/trends", { since, points: POINTS, series: SERIES }));
+  const first = found.times.findIndex((/** @type {number} */ _, /** @type {number} */ at) => Object.values(found.series).some((/** @type {any} */ one) => one.values[at] !== null));
+  if (first > 0 && found.times[first] > recordedSince) {
+    recordedSince = found.times[first];
+    if (shownRange(query)[0] !== since) return trendsOf(query);
+  }
+  return found;
+}
 
 /** @param {Data} data */
 function lead({ summary, attention }) {
@@ -93,14 +116,13 @@ export default definePage({
   },
   follows: (event) => event.kind === "node" || event.kind === "backend" || event.kind === "placed" || event.kind === "waiting",
   load: async ({ route, signal }) => {
-    const [range] = rangeOf(route.query);
     const began = performance.now();
     const since = 60 * Math.floor(Date.now() / 60_000) - 3600;
     const maxAgeS = restMs / 2000; // of answers: those of other pages are as good
     const [summary, attention, trends, decisions, changes] = await Promise.all([
       getShared(maxAgeS, "/summary", {}, signal),
       getShared(maxAgeS, "/attention", {}, signal),
-      slowly(`trends ${range}`, 9, () => getShared(9, "/trends", { since: SECONDS[range], points: POINTS, series: SERIES })),
+      trendsOf(route.query),
       getShared(maxAgeS, "/decisions", { limit: 10 }, signal),
       slowly("changes", 15, () => getShared(10, "/events", { newest: true, since, kind: CHANGES, limit: MOST_CHANGES })),
     ]);
@@ -108,7 +130,8 @@ export default definePage({
     return { summary, attention, trends, decisions: decisions.items, changes: changes.items };
   },
   view: (/** @type {Data} */ data, { route }) => {
-    const [range, words] = rangeOf(route.query);
+    const [range] = rangeOf(route.query);
+    const words = shownRange(route.query)[1];
     const total = Object.values(data.summary.workloads).reduce((sum, one) => sum + one, 0);
     if (!data.summary.nodes.total) return html`<h1>Overview</h1><p class="lead">The server runs and has no nodes.</p>${firstSteps()}${data.attention.items.length ? attentionPanel(data.attention, true) : nothing}`;
     return html`<div class="head"><div><h1>Overview</h1><p class="lead">${lead(data)}</p></div>${segments(RANGES, range, (next) => setQuery({ range: next === "1h" ? null : next }), "Time range")}</div>

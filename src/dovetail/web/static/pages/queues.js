@@ -24,6 +24,13 @@ const telling = (row) => Object.entries(row.resources).filter(([name]) => name !
 /** `gpu 12 of 8, max 16`, as the command line writes it. @param {string} name @param {Schemas["QueueResource"]} use */
 const held = (name, use) => `${name} ${amount(name, use.used)}${use.guaranteed ? ` of ${amount(name, use.guaranteed)}` : ""}${use.maximum === null ? "" : `, max ${amount(name, use.maximum)}`}`;
 
+/** The same with what is borrowed beside what is its own: `480 + 4,481 borrowed, max 8,000`. @param {string} name @param {Schemas["QueueResource"]} use */
+function heldInParts(name, use) {
+  if (!use.borrowed) return held(name, use).slice(name.length + 1);
+  const most = use.maximum === null ? "" : `, max ${amount(name, use.maximum)}`;
+  return html`${amount(name, use.used - use.borrowed)} <span class="warn">+ ${amount(name, use.borrowed)} borrowed</span>${most}`;
+}
+
 /** With history, where that counts. @param {{share: number, share_with_past?: number}} row */
 const past = ({ share, share_with_past: with_past }) => (with_past === undefined || with_past === share ? nothing : html` <span class="soft" title="with what it held before, as fair sharing counts it">(${percent(with_past)})</span>`);
 
@@ -35,7 +42,7 @@ function queueLine(row, chosen) {
     <th scope="row"><button class="queue-name" aria-pressed=${String(isChosen)} .style=${`padding-left:${(row.depth - 1) * 18}px`} @click=${toggle}>${row.depth > 1 ? html`<span class="faint">└ </span>` : nothing}${row.name}</button></th>
     <td class="num">${number(row.weight)}</td>
     <td class="num">${percent(row.share)}${past(row)}</td>
-    <td class="bars">${telling(row).slice(0, 3).map(([name, use]) => html`<span class="queue-use"><span class="soft">${name}</span>${queueBar(use, `${row.path}: ${held(name, use)}`)}<span class="nowrap">${held(name, use).slice(name.length + 1)}${use.borrowed ? html` <span class="warn">${amount(name, use.borrowed)} borrowed</span>` : nothing}</span></span>`)}</td>
+    <td class="bars">${telling(row).slice(0, 3).map(([name, use]) => html`<span class="queue-use"><span class="soft">${name}</span>${queueBar(use, `${row.path}: ${held(name, use)}`)}<span class="nowrap">${heldInParts(name, use)}</span></span>`)}</td>
     <td class="num"><a class="link" href=${`/workloads?state=pending&queue=${encodeURIComponent(row.path)}`}>${count(row.waiting)}</a>${row.max_workloads === null ? nothing : html`<span class="faint"> of ${count(row.max_workloads)}</span>`}</td>
   </tr>`;
 }

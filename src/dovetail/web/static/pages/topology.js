@@ -110,7 +110,7 @@ export default definePage({
             ${as === "table" ? nothing : segments(COLOURINGS, by, (colour) => setQuery({ colour: colour === "use" ? null : colour }), "Colour by")}
             <span class="grow"></span>
             ${searchField(search, (text) => setQuery({ search: text }), "Find nodes")}${search ? html`<span class="soft" role="status">${plural(found.size, "node")}</span>` : nothing}
-            <input type="text" aria-label="Show a workload" placeholder="Workload: namespace/name" .value=${query.get("workload") ?? ""} @change=${pick} />
+            <input type="text" size="24" aria-label="Show a workload" placeholder="Workload: namespace/name" .value=${query.get("workload") ?? ""} @change=${pick} />
           </div>
           <div class="tools">${crumbs(data.model, at)}${as === "map" ? mapLegend(by, data.model) : nothing}<span class="grow"></span>${segments([["map", "Map"], ["table", "Table"]], as, (way) => setQuery({ as: way === "map" ? null : way }), "Show as")}</div>
           ${as === "table" ? domainTable(data.model, at, found, route) : html`<topology-map .shown=${shown} @node=${(/** @type {CustomEvent<string>} */ event) => go(pageOf.node(event.detail))} @domain=${toDomain} @moved=${moved}></topology-map>`}

@@ -10,10 +10,19 @@ import { empty } from "../parts/states.js";
 
 /** @typedef {import("../types").Schemas} Schemas */
 /** @typedef {Schemas["NodeRefusal"]} Refusal */
-/** @typedef {{answer: Schemas["WhyNotAnswer"] | null, named: Schemas["NamedWorkloads"] | null, trouble: string}} Data */
+/** @typedef {{answer: Schemas["WhyNotAnswer"] | null, named: Schemas["NamedWorkloads"] | null, trouble: string, waiting: Schemas["WorkloadRow"][]}} Data `waiting`: some to begin with, where none is named */
 
 /** @param {URLSearchParams} query */
 const asked = (query) => ({ workload: query.get("workload") ?? "", node: query.get("node") ?? "" });
+
+const SOME = 5;
+
+/** @param {Schemas["WorkloadRow"][]} waiting */
+function toPick(waiting) {
+  if (!waiting.length) return nothing;
+  const names = waiting.map((one) => `${one.namespace}/${one.name}`);
+  return html`<p class="tools"><span class="soft">These wait now:</span>${names.map((name) => html`<button class="chip" @click=${() => setQuery({ workload: name })}>${name}</button>`)}</p>`;
+}
 
 export default definePage({
   title: (route) => {
@@ -22,12 +31,15 @@ export default definePage({
   },
   load: async ({ route, signal }) => {
     const { workload, node } = asked(route.query);
-    if (!workload || !node) return /** @type {Data} */ ({ answer: null, named: null, trouble: "" });
+    if (!workload || !node) {
+      const waiting = workload ? [] : (await get("/workloads", { state: "pending", limit: SOME }, signal)).items;
+      return /** @type {Data} */ ({ answer: null, named: null, trouble: "", waiting });
+    }
     try {
       const [answer, named] = await Promise.all([get(`/workloads/${segment(workload)}/why-not/${segment(node)}`, {}, signal), get(`/names/${segment(workload)}`, {}, signal)]);
-      return { answer, named, trouble: "" };
+      return { answer, named, trouble: "", waiting: [] };
     } catch (error) {
-      if (error instanceof Problem && error.status >= 400 && error.status < 500) return { answer: null, named: null, trouble: error.message };
+      if (error instanceof Problem && error.status >= 400 && error.status < 500) return { answer: null, named: null, trouble: error.message, waiting: [] };
       throw error;
     }
   },
@@ -44,7 +56,7 @@ export default definePage({
         <button class="btn primary">Ask</button>
       </form>
       ${data.trouble ? html`<div class="notice bad" role="alert"><span class="bad">×</span><span class="grow">${data.trouble}</span></div>` : nothing}
-      ${data.answer && data.named ? answered(data.answer, data.named.workloads[0]) : data.trouble ? nothing : empty("Nothing was asked yet", nothing, "dovetail why-not WORKLOAD NODE")}`;
+      ${data.answer && data.named ? answered(data.answer, data.named.workloads[0]) : data.trouble ? nothing : html`${toPick(data.waiting)}${empty("Nothing was asked yet", nothing, "dovetail why-not WORKLOAD NODE")}`}`;
   },
 });
 
