@@ -52,6 +52,14 @@ export const send = (method, path, body, signal) => ask(method, API + path, body
 /** @param {string} part of a path: a name that may hold anything */
 export const segment = (part) => encodeURIComponent(part);
 
+const ANSWER_WITHIN_S = 60;
+
+/** @param {AbortSignal} [signal] @returns {AbortSignal} which also ends what takes too long */
+function withinTime(signal) {
+  const late = AbortSignal.timeout(ANSWER_WITHIN_S * 1000);
+  return signal ? AbortSignal.any([signal, late]) : late;
+}
+
 /** @param {string} method @param {string} url @param {unknown} body @param {AbortSignal} [signal] @param {number} [maxAgeS] */
 async function ask(method, url, body, signal, maxAgeS = 0) {
   /** @type {Record<string, string>} */
@@ -69,9 +77,10 @@ async function ask(method, url, body, signal, maxAgeS = 0) {
   }
   let answer;
   try {
-    answer = await fetch(url, { method, headers, body: content, signal, credentials: "same-origin" });
+    answer = await fetch(url, { method, headers, body: content, signal: method === "GET" ? withinTime(signal) : signal, credentials: "same-origin" });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
+    if (error instanceof DOMException && error.name === "TimeoutError") throw new Problem(0, "No answer", `The server did not answer within ${ANSWER_WITHIN_S} s; trying again.`);
     throw new Problem(0, "No connection", "The server does not answer; trying again.");
   }
   if (!answer.ok) throw await problemOf(answer, url);

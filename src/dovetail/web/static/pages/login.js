@@ -1,22 +1,30 @@
 /** Log in: with the link that `dovetail open` prints, or with a token. Shows nothing of the cluster. */
 import { html, nothing } from "../core/view.js";
+import { Problem } from "../core/api.js";
 import { definePage } from "../core/page.js";
 import { enter } from "../core/frame.js";
 import { logIn } from "../core/session.js";
 import { wordsOf } from "../core/notices.js";
 import { commandToCopy } from "../parts/states.js";
 
+const TRIES = 10;
+
 let trouble = "";
 
 /** @param {string} token @param {() => void} redraw */
 async function tryToken(token, redraw) {
-  try {
-    await logIn(token);
-  } catch (error) {
-    trouble = wordsOf(error);
-    redraw();
-    return;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await logIn(token);
+      break;
+    } catch (error) {
+      trouble = wordsOf(error);
+      redraw();
+      if (!(error instanceof Problem) || error.status !== 0 || tries === TRIES) return;
+      await new Promise((done) => setTimeout(done, 1000)); // the server does not answer; the token may still be good
+    }
   }
+  trouble = "";
   enter(new URLSearchParams(location.search).get("next") ?? "/");
 }
 
