@@ -14,6 +14,8 @@ from dovetail.web.page_table import PAGES
 HOSTILE = "<img src=x onerror=alert(1)>"
 _H200 = [{"count": 8, "model": "H200", "memory": "141GiB"}]
 _FABRIC = {"prefix": "gpu", "spines": 2, "leaves_per_spine": 2, "nodes_per_leaf": 4, "racks_per_leaf": 2, "gpus": _H200}
+#: 1,250 nodes, 10,000 GPUs.
+LARGE_FABRIC = _FABRIC | {"spines": 5, "leaves_per_spine": 5, "nodes_per_leaf": 50, "racks_per_leaf": 5, "zones": 5}
 _GPUS = {"kind": "simulated", "forever": True, "leaf_spine": _FABRIC}
 _CLOUD = {"prefix": "cloud", "count": 4, "capacity": {"cpu": 16, "memory": "64GiB"}}
 _HOSTS = {"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 8, "memory": "32GiB"}}
@@ -102,9 +104,10 @@ def _busiest(client: Client) -> str:
 
 
 @contextmanager
-def scene(folder: Path) -> Iterator[ServerProcess]:
+def scene(folder: Path, fabric: dict[str, Any] = _FABRIC) -> Iterator[ServerProcess]:
     """A server with all of that."""
-    with ServerProcess(folder, SETTINGS) as server:
+    backends = SETTINGS["backends"] | {"dc1": _GPUS | {"leaf_spine": fabric}}
+    with ServerProcess(folder, SETTINGS | {"backends": backends}) as server:
         with Client(server.url) as client:
             fill(client)
         yield server

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.web.scene import addresses, scene
+from tests.e2e.web.scene import LARGE_FABRIC, addresses, scene
 from tests.servers.browser import page_of
 
 from dovetail.client import Client
@@ -41,6 +41,21 @@ def visit(page: Any, url: str) -> None:
 
 
 def test_every_page_shows_something_and_runs_no_script_of_a_stranger(chromium: Any, client: Client) -> None:
+    _visit_all(chromium, client)
+
+
+def test_every_page_shows_1250_nodes_with_eight_gpus_each(chromium: Any, tmp_path: Path) -> None:
+    with scene(tmp_path, LARGE_FABRIC) as server, Client(server.url) as client:
+        assert client.summary()["resources"]["gpu"]["capacity"] == 10_000
+        _visit_all(chromium, client)
+        with page_of(chromium, client, "/topology?colour=health") as (page, _):
+            of = "[...document.querySelector('topology-map').what.model.nodes.values()]"
+            assert page.evaluate(f"() => {of}.length") >= 1250
+            client.cordon("gpu-s5-l5-n50", reason="a change that is seen")
+            page.wait_for_function(f"() => {of}.find((node) => node.name === 'gpu-s5-l5-n50').health === 1")
+
+
+def _visit_all(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/nodes") as (page, faults):
         for path in paths(client):
             visit(page, client.url + path)
