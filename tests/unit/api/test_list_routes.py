@@ -1,6 +1,8 @@
 """Lists of services, policies, reservations, VMs and backends: all of them at once, or found, sorted and in pages."""
 
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -151,3 +153,10 @@ def test_the_command_offers_the_columns_that_the_server_knows(path: str) -> None
     [option] = [one for one in command.params if one.name == "sort"]
     assert isinstance(option, click.Option)
     assert (option.help or "").partition(";")[0].split(", ") == list(LISTS[path].sorts)
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_the_docs_name_the_columns_that_the_server_knows(path: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "overview.md").read_text()
+    [line] = [line for line in page.splitlines() if line.startswith(f"| `GET /{path}` |")]
+    assert re.findall(r"`(\w+)`", line.split("|")[3]) == list(LISTS[path].sorts)
