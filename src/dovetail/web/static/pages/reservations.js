@@ -114,7 +114,7 @@ export default definePage({
     const until = from + days * 86400;
     const line = data.items.map((row) => ({ name: `${row.id} ${row.target}`, href: hereWith({ search: row.target, offset: null }), kind: KINDS[row.status] === "warn" ? "wait" : KINDS[row.status], windows: windowsOf(row, until), words: `for ${forWhom(row)}` }));
     return html`<div class="head"><div><h1>Reservations</h1><p class="lead">${data.total ? `${plural(data.total, "reservation")}, ${count(data.counts.active ?? 0)} active now.` : "Capacity that is kept free for a while."}</p></div><div class="actions"><button class="btn primary" @click=${() => reserve(reload)}>Reserve…</button></div></div>
-      ${line.length ? html`<div class="panel"><div class="tools"><h2 class="grow">Time line</h2>${segments(SPANS, String(days), (value) => setQuery({ days: value === "1" ? null : value }), "How far")}</div>${windows(line, from, until, "Reservations over time")}</div>` : nothing}
+      ${line.length ? html`<div class="panel"><div class="tools"><h2 class="grow">Time line${line.length < data.total ? html` <small>of these ${count(line.length)}</small>` : nothing}</h2>${segments(SPANS, String(days), (value) => setQuery({ days: value === "1" ? null : value }), "How far")}</div>${windows(line, from, until, "Reservations over time")}</div>` : nothing}
       ${serverList({ path: PATH, data, query, sort: SORT, columns: columnsFor(reload), key: (row) => row.id, caption: "Reservations", find: "Find by node, tenant, holder", notFound: "No reservation is like that", none: empty("Nothing is reserved", nothing, "dovetail reserve create --node NODE --at +2h --for 1h") })}`;
   },
 });
