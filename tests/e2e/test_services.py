@@ -23,16 +23,19 @@ SETTINGS = {
     "backends": {"here": {"kind": "local", "node": "n1", "run_as": "server", "capacity": {"cpu": 64}, "grace_s": "5s"}},
     "scheduling": {"backoff": {"first": "100ms", "jitter": 0}},
 }
-#: Answers with its version. Unready while there is a file `unready`; dead from a file `dead-INDEX` on until it starts.
+#: Answers with its version. Unready while there is a file `unready`, `unready-INDEX` or `unready-VERSION`; dead from a
+#: file `dead-INDEX` on until it starts.
 PROGRAM = """
 import os, signal, sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 dead = "dead-" + os.environ["DOVETAIL_INDEX"]
 if os.path.exists(dead):
     os.remove(dead)
+unready = ["unready"] + ["unready-" + os.environ[one] for one in ("DOVETAIL_INDEX", "VERSION")]
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self):
-        unwell = self.path == "/ready" and os.path.exists("unready") or self.path == "/alive" and os.path.exists(dead)
+        asked = {"/ready": unready, "/alive": [dead]}.get(self.path, [])
+        unwell = any(map(os.path.exists, asked))
         text = (os.environ["VERSION"] + " " + os.environ["DOVETAIL_INDEX"]).encode()
         self.send_response(503 if unwell else 200)
         self.send_header("Content-Length", str(len(text)))

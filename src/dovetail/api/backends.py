@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import asdict
+from operator import itemgetter
 from typing import Annotated, cast
 
 from fastapi import Query, Request
@@ -11,6 +12,7 @@ from dovetail.api.protocol.body import Author, Note, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.reading import SOURCE
 from dovetail.api.protocol.replies import CreatedJson, Json
+from dovetail.api.protocol.row_list import PageQuery, RowList, SortedBy, fields
 from dovetail.backends.contract import Capabilities, UnusableSetting
 from dovetail.backends.registry import BackendEntry, check_entry, kind_names
 from dovetail.backends.settings_file_only import settings_file_fields
@@ -24,6 +26,20 @@ from dovetail.model.text.strict import check_name
 from dovetail.responses.backends import AddedBackend, BackendDetail, BackendList, BackendRow, RemovedBackend
 
 router = Routes(prefix="/backends", tags=["backends"])
+
+#: What a backend can be, the worst first.
+_STATES = ("unusable", "open", "half-open", "starting", "closed")
+BACKENDS: RowList[BackendRow] = RowList(
+    sorts=fields("name", "kind")
+    | {"state": lambda row: _STATES.index(row["state"]) if row["state"] in _STATES else len(_STATES)}
+    | fields("nodes", "tasks", "waiting", "latency_p50_s", "latency_p99_s", "errors", "last_success_at"),
+    searched=lambda row: (row["name"], row["kind"]),
+    counted=itemgetter("state"),
+)
+
+
+class BackendQuery(PageQuery):
+    sort: Annotated[str, SortedBy(BACKENDS.sorts)] | None = None
 
 
 class BackendBody(BaseModel, extra="allow"):
@@ -72,13 +88,15 @@ def shown(standing: BackendStatus) -> BackendDetail:
 
 
 @router.get("")
-async def backends(request: Request) -> Json[BackendList]:
-    """Every backend with what it has and how it does: `state` is that of its circuit breaker (closed: it is used; open:
+async def backends(request: Request, query: Annotated[BackendQuery, Query()]) -> Json[BackendList]:
+    """Backends with what they have and how they do: `state` is that of its circuit breaker (closed: it is used; open:
     it is left alone; half-open: one call at a time), or `starting`, or `unusable` where it could not be built.
 
-    Latencies are of the latest 500 calls; `waiting` are commands that it has not answered for sure.
+    Latencies are of the latest 500 calls; `waiting` are commands that it has not answered for sure. All backends, or a
+    page of those whose name or kind contains `search`; `sort=state` puts the worst first. `counts` are by state.
     """
-    return Json({"items": [row(standing) for standing in plane_of(request).backends.all()], "kinds": kind_names()})
+    page = BACKENDS.page([row(standing) for standing in plane_of(request).backends.all()], query)
+    return Json({**page, "kinds": kind_names()})
 
 
 @router.get("/{name}")

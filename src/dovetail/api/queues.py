@@ -1,6 +1,7 @@
 """Routes of queues: what waits, in which order and for what; the tree with its quotas; reservations of capacity."""
 
 import time
+from operator import itemgetter
 from typing import Annotated, Any
 
 import orjson
@@ -10,6 +11,7 @@ from dovetail.api.nodes.amounts import number, unit_of
 from dovetail.api.protocol.body import MAX_ID, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
+from dovetail.api.protocol.row_list import PageQuery, RowList, SortedBy, fields
 from dovetail.api.questions import sentences
 from dovetail.api.workloads import start_fields
 from dovetail.control.plane import ControlPlane
@@ -21,7 +23,7 @@ from dovetail.model.resources import SLOTS, Amounts, write_amount
 from dovetail.model.text.listing import count
 from dovetail.model.workloads.workload import Priority
 from dovetail.queueing.quota import Loan
-from dovetail.responses import ItemList
+from dovetail.responses import ItemPage
 from dovetail.responses.queues import (
     LoanPart,
     QueueItem,
@@ -36,6 +38,16 @@ router = Routes()
 
 Id = Annotated[int, Path(alias="id", ge=1, le=MAX_ID)]
 _PRIORITIES = tuple(Priority)  # by rank
+
+RESERVATIONS: RowList[ReservationRow] = RowList(
+    sorts=fields("id", "status", "target", "tenant", "start", "until", "every_s", "holder"),
+    searched=lambda row: (row["target"], row["tenant"], row["holder"], *row["nodes"]),
+    counted=itemgetter("status"),
+)
+
+
+class ReservationQuery(PageQuery):
+    sort: Annotated[str, SortedBy(RESERVATIONS.sorts)] | None = None
 
 
 @router.get("/queue", tags=["queue"])
@@ -211,8 +223,11 @@ async def reserve(request: Request) -> CreatedJson[ReservationRow]:
 
 
 @router.get("/reservations", tags=["reservations"])
-async def reservations(request: Request) -> Json[ItemList[ReservationRow]]:
-    return Json({"items": [_shown(record) for record in plane_of(request).questions.reservations.all()]})
+async def reservations(request: Request, query: Annotated[ReservationQuery, Query()]) -> Json[ItemPage[ReservationRow]]:
+    """All reservations, or a page of those whose target, nodes, tenant or holder contain `search`. `counts` are by
+    status."""
+    records = plane_of(request).questions.reservations.all()
+    return Json(RESERVATIONS.page([_shown(record) for record in records], query))
 
 
 @router.get("/reservations/{id}", tags=["reservations"])

@@ -8,17 +8,40 @@ from pydantic import Field
 from dovetail.api.protocol.body import Namespace, model_in, plane_of, services_in
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import AcceptedJson, Json
+from dovetail.api.protocol.row_list import PageQuery, RowList, SortedBy, fields
 from dovetail.control.service_controller.desk import Applied, ServiceStatus
 from dovetail.model.services.service import Service
 from dovetail.model.text.quantity import Count
 from dovetail.model.text.strict import MAX_NAME, Strict
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
-from dovetail.responses import ItemList
+from dovetail.responses import ItemPage
 from dovetail.responses.services import AppliedService, AppliedServices, ReplicaRow, ServiceDetail, ServiceRow
 
 router = Routes(prefix="/services", tags=["services"])
 
 By = Annotated[str, Query(max_length=MAX_NAME, description="who makes the change, for its history")]
+
+
+def _typed(namespace: str, name: str) -> str:
+    """As it can be typed from anywhere."""
+    return name if namespace == DEFAULT_NAMESPACE else f"{namespace}/{name}"
+
+
+SERVICES: RowList[ServiceRow] = RowList(
+    sorts={
+        "name": lambda row: _typed(row["namespace"], row["name"]),
+        "ready": lambda row: row["ready"] / row["replicas"] if row["replicas"] else 1.0,
+        "rollout": lambda row: "removed" if row["removed"] else row["rollout"],
+    }
+    | fields("revision", "made_at"),
+    searched=lambda row: (_typed(row["namespace"], row["name"]),),
+    counted=lambda row: "short" if row["ready"] < row["replicas"] else "ready",
+)
+
+
+class ServiceQuery(PageQuery):
+    namespace: Annotated[str | None, Field(max_length=200, description="only of this one")] = None
+    sort: Annotated[str, SortedBy(SERVICES.sorts)] | None = None
 
 
 class ScaleWish(Strict):
@@ -51,7 +74,7 @@ def _row(status: ServiceStatus) -> ServiceRow:
 
 def _replicas(status: ServiceStatus) -> list[ReplicaRow]:
     record = status.record
-    name = record.name if record.namespace == DEFAULT_NAMESPACE else f"{record.namespace}/{record.name}"
+    name = _typed(record.namespace, record.name)
     return [
         {
             "name": f"{name}.{one.index}",
@@ -113,10 +136,11 @@ async def apply(request: Request, dry_run: bool = False, by: By = "") -> Json[Ap
 
 
 @router.get("")
-async def services(request: Request, namespace: Namespace = None) -> Json[ItemList[ServiceRow]]:
-    """All services, by namespace and name."""
-    found = await plane_of(request).services.all(namespace)
-    return Json({"items": [_row(status) for status in found]})
+async def services(request: Request, query: Annotated[ServiceQuery, Query()]) -> Json[ItemPage[ServiceRow]]:
+    """Services, by namespace and name: all, or a page of those whose name contains `search`. `sort=ready` puts those
+    first that lack most of their replicas. `counts`: `ready` have all of them, `short` have not."""
+    found = await plane_of(request).services.all(query.namespace)
+    return Json(SERVICES.page([_row(status) for status in found], query))
 
 
 @router.get("/{ref}")

@@ -6,12 +6,13 @@ A VM of ours is a task, and is named as one: `db`, `team/db`, `db.3`. `POST /wor
 from dataclasses import asdict
 from typing import Annotated, cast
 
-from fastapi import Request
+from fastapi import Query, Request
 from pydantic import Field
 
 from dovetail.api.protocol.body import Namespace, Reason, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
+from dovetail.api.protocol.row_list import PageQuery, RowList, SortedBy, fields
 from dovetail.backends.contract import MachinePower
 from dovetail.control.errors import NotFound
 from dovetail.control.services.virtual_machines import KnownMachine
@@ -20,7 +21,7 @@ from dovetail.model.task import TaskId
 from dovetail.model.text.strict import Name, NodeName, Strict
 from dovetail.model.workloads.virtual_machine import DomainName
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
-from dovetail.responses import ItemList
+from dovetail.responses import ItemList, ItemPage
 from dovetail.responses.vms import VmChanged, VmMigration, VmRow, VmSnapshotRow
 from dovetail.responses.workloads import AcceptedWorkload
 
@@ -33,6 +34,16 @@ _DONE = {
     MachinePower.REBOOT: "asked to reboot",
     MachinePower.RESET: "reset",
 }
+
+VMS: RowList[VmRow] = RowList(
+    sorts=fields("name", "power", "node", "workload", "cpus", "memory_bytes", "used_memory_bytes", "backend"),
+    searched=lambda row: (row["name"], row["node"], row["workload"], row["namespace"]),
+    counted=lambda row: "others" if row["workload"] is None else "ours",
+)
+
+
+class VmQuery(PageQuery):
+    sort: Annotated[str, SortedBy(VMS.sorts)] | None = None
 
 
 class PowerWish(Strict):
@@ -77,11 +88,12 @@ def _row(known: KnownMachine) -> VmRow:
 
 
 @router.get("")
-async def vms(request: Request) -> Json[ItemList[VmRow]]:
-    """Every VM on the nodes of backends that run VMs, also those that others made. A backend that does not answer is
-    left out."""
-    found = await plane_of(request).vms.all()
-    return Json({"items": [_row(one) for one in sorted(found, key=lambda one: (one.seen.node, one.seen.name))]})
+async def vms(request: Request, query: Annotated[VmQuery, Query()]) -> Json[ItemPage[VmRow]]:
+    """VMs on the nodes of backends that run VMs, also those that others made, by node and name: all, or a page of those
+    whose name, node or workload contains `search`. A backend that does not answer is left out. `counts`: `ours` and
+    those of `others`."""
+    found = sorted(await plane_of(request).vms.all(), key=lambda one: (one.seen.node, one.seen.name))
+    return Json(VMS.page([_row(one) for one in found], query))
 
 
 @router.post("/adopt", openapi_extra=takes(AdoptWish))

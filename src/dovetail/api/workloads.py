@@ -16,6 +16,7 @@ from dovetail.api.protocol.body import MAX_ID, MOST_ROWS, Namespace, digest_of, 
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
+from dovetail.api.protocol.row_list import SortedBy
 from dovetail.api.questions.planning import plans
 from dovetail.api.system.event_pages import history_page
 from dovetail.api.task_use import with_use
@@ -52,7 +53,7 @@ from dovetail.store.contract import WORKLOAD_SORTS, DecisionPlace, EventFilter, 
 router = Routes(prefix="/workloads", tags=["workloads"])
 
 _CURSOR = "{at!r}/{workload}/{replica}/{attempt}"
-WorkloadSort = Annotated[str, Field(pattern=rf"^-?({'|'.join(WORKLOAD_SORTS)})$")]
+WorkloadSort = Annotated[str, SortedBy(WORKLOAD_SORTS)]
 _KEY = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII)
 
 

@@ -9,9 +9,9 @@ import click
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.options import By, Note, login
+from dovetail.cli.terminal.options import By, Limit, Note, Search, login, sorts_by
 from dovetail.cli.terminal.output import Format, Output, show
-from dovetail.cli.terminal.paging import every_page
+from dovetail.cli.terminal.paging import every_page, show_page
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, check_name, connect
 
@@ -22,11 +22,32 @@ BackendName = Annotated[str, Argument(metavar="BACKEND", callback=check_name, he
 
 
 @command.action("list")
-def list_backends(output: Output = Format.TABLE, url: Url = None) -> None:
+def list_backends(
+    sort: Annotated[
+        str,
+        sorts_by(
+            "name",
+            "kind",
+            "state",
+            "nodes",
+            "tasks",
+            "waiting",
+            "latency_p50_s",
+            "latency_p99_s",
+            "errors",
+            "last_success_at",
+        ),
+    ] = "",
+    search: Search = "",
+    limit: Limit = None,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
     """Every backend: its state, its nodes, how long its calls take. `dovetail backend` does this."""
     with connect(url) as client:
-        rows = client.backends()
-    show(rows, output, lambda wide: render.backends.backend_list(rows, time.time(), wide))
+        page = client.backend_page(search=search, sort=sort, limit=limit)
+    now = time.time()
+    show_page(page, output, lambda rows, wide: render.backends.backend_list(rows, now, wide), "backend", search=search)
 
 
 @command.action("show")

@@ -8,8 +8,9 @@ import click
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.options import login
+from dovetail.cli.terminal.options import Limit, Search, login, sorts_by
 from dovetail.cli.terminal.output import Format, Output, say, show
+from dovetail.cli.terminal.paging import show_page
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Namespace, NodeName, Url, WorkloadName, connect
 
@@ -23,11 +24,19 @@ POLL_S = 0.5
 
 
 @command.action("list")
-def list_vms(output: Output = Format.TABLE, url: Url = None) -> None:
+def list_vms(
+    sort: Annotated[
+        str, sorts_by("name", "power", "node", "workload", "cpus", "memory_bytes", "used_memory_bytes", "backend")
+    ] = "",
+    search: Search = "",
+    limit: Limit = None,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
     """Every VM on hypervisors of this server, also those that others made. `dovetail vm` does this."""
     with connect(url) as client:
-        rows = client.vms()
-    show(rows, output, lambda wide: render.vms.vm_list(rows, wide))
+        page = client.vm_page(search=search, sort=sort, limit=limit)
+    show_page(page, output, render.vms.vm_list, "VM", search=search)
 
 
 @command.action("console")

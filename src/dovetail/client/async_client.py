@@ -128,6 +128,7 @@ class AsyncClient:
     # services
     apply = awaited(Client.apply)
     services = awaited(Client.services)
+    service_page = awaited(Client.service_page)
     service = awaited(Client.service)
     scale = awaited(Client.scale)
     undo_rollout = awaited(Client.undo_rollout)
@@ -207,6 +208,7 @@ class AsyncClient:
     reserve_ahead = awaited(Client.reserve_ahead)
     reservation = awaited(Client.reservation)
     reservations = awaited(Client.reservations)
+    reservation_page = awaited(Client.reservation_page)
     release = awaited(Client.release)
 
     # network
@@ -228,6 +230,7 @@ class AsyncClient:
 
     # policies
     policies = awaited(Client.policies)
+    policy_page = awaited(Client.policy_page)
     policy = awaited(Client.policy)
     set_policy = awaited(Client.set_policy)
     remove_policy = awaited(Client.remove_policy)
@@ -255,6 +258,7 @@ class AsyncClient:
 
     # backends
     backends = awaited(Client.backends)
+    backend_page = awaited(Client.backend_page)
     backend_kinds = awaited(Client.backend_kinds)
     backend = awaited(Client.backend)
     add_backend = awaited(Client.add_backend)
@@ -267,6 +271,7 @@ class AsyncClient:
 
     # VMs
     vms = awaited(Client.vms)
+    vm_page = awaited(Client.vm_page)
     set_vm_power = awaited(Client.set_vm_power)
     migrate_vm = awaited(Client.migrate_vm)
     vm_migration = awaited(Client.vm_migration)

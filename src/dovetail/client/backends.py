@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from dovetail.client.list_page import page_params
 from dovetail.client.transport import API, Transport, segment
 
 if TYPE_CHECKING:
@@ -17,6 +18,14 @@ class BackendCalls:
 
     def backends(self) -> list[BackendRow]:
         return cast("BackendList", self._http.json("GET", f"{API}/backends"))["items"]
+
+    def backend_page(
+        self, *, search: str = "", sort: str = "", limit: int | None = None, offset: int = 0
+    ) -> BackendList:
+        """Backends whose name or kind contains `search`: so many of them, and how many there are. `sort`: a field of
+        the rows, with `-` before it in descending order; by state the worst come first."""
+        params = page_params(search, sort, limit, offset)
+        return cast("BackendList", self._http.json("GET", f"{API}/backends", params=params))
 
     def backend_kinds(self) -> list[str]:
         """Which kinds the server knows."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from dovetail.client.list_page import page_params
 from dovetail.client.transport import API, Transport, segment, written
 
 if TYPE_CHECKING:
     from dovetail.model.policy import Policy
+    from dovetail.responses import ItemPage
     from dovetail.responses.policies import (
         ChangedAffinity,
         ChangedPolicy,
@@ -28,6 +30,14 @@ class PolicyCalls:
     def policies(self) -> list[PolicyDetail]:
         """By name."""
         return cast("list[PolicyDetail]", self._http.items(f"{API}/policies"))
+
+    def policy_page(
+        self, *, search: str = "", sort: str = "", limit: int | None = None, offset: int = 0
+    ) -> ItemPage[PolicyDetail]:
+        """Policies whose name, description, constraints or attachments contain `search`: so many of them, and how many
+        there are. `sort`: name, version, workloads or set_at, with `-` before it in descending order."""
+        params = page_params(search, sort, limit, offset)
+        return cast("ItemPage[PolicyDetail]", self._http.json("GET", f"{API}/policies", params=params))
 
     def policy(self, name: str) -> PolicyDetail:
         return cast("PolicyDetail", self._http.json("GET", _policy(name)))

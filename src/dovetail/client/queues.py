@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from dovetail.client.list_page import page_params
 from dovetail.client.transport import API, Transport, written
 
 if TYPE_CHECKING:
     from dovetail.model.reservation import Reservation
+    from dovetail.responses import ItemPage
     from dovetail.responses.queues import QueueItem, QueuePage, QueuesAnswer, ReservationRow
 
 PAGE = 1000  # workloads that one request asks for
@@ -56,6 +58,14 @@ class QueueCalls:
 
     def reservations(self) -> list[ReservationRow]:
         return cast("list[ReservationRow]", self._http.items(f"{API}/reservations"))
+
+    def reservation_page(
+        self, *, search: str = "", sort: str = "", limit: int | None = None, offset: int = 0
+    ) -> ItemPage[ReservationRow]:
+        """Reservations whose target, nodes, tenant or holder contain `search`: so many of them, and how many there are.
+        `sort`: id, status, target, tenant, start, until, every_s or holder, with `-` before it in descending order."""
+        params = page_params(search, sort, limit, offset)
+        return cast("ItemPage[ReservationRow]", self._http.json("GET", f"{API}/reservations", params=params))
 
     def release(self, reservation: int) -> None:
         self._http.ask("DELETE", f"{API}/reservations/{reservation}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from dovetail.client.list_page import page_params
 from dovetail.client.transport import API, Transport, as_body, segment
 
 if TYPE_CHECKING:
     from dovetail.model.services.service import Service
+    from dovetail.responses import ItemPage
     from dovetail.responses.services import AppliedService, AppliedServices, ServiceDetail, ServiceRow
 
 Definition: TypeAlias = "Service | Mapping[str, Any]"
@@ -32,6 +34,20 @@ class ServiceCalls:
         """By namespace and name."""
         found = self._http.json("GET", f"{API}/services", params={"namespace": namespace})
         return cast("list[ServiceRow]", found["items"])
+
+    def service_page(
+        self,
+        *,
+        namespace: str | None = None,
+        search: str = "",
+        sort: str = "",
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> ItemPage[ServiceRow]:
+        """Services whose names contain `search`: so many of them, and how many there are. `sort`: name, ready, rollout,
+        revision or made_at, with `-` before it in descending order."""
+        params = {"namespace": namespace, **page_params(search, sort, limit, offset)}
+        return cast("ItemPage[ServiceRow]", self._http.json("GET", f"{API}/services", params=params))
 
     def service(self, name: str, *, namespace: str | None = None) -> ServiceDetail:
         """With its replicas and its revisions."""

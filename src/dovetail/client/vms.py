@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dovetail.client.list_page import page_params
 from dovetail.client.transport import API, Transport, segment
 
 if TYPE_CHECKING:
+    from dovetail.responses import ItemPage
     from dovetail.responses.vms import VmChanged, VmMigration, VmRow, VmSnapshotRow
     from dovetail.responses.workloads import AcceptedWorkload
 
@@ -17,6 +19,14 @@ class VmCalls:
     def vms(self) -> list[VmRow]:
         """Also those that others made."""
         return cast("list[VmRow]", self._http.json("GET", f"{API}/vms")["items"])
+
+    def vm_page(
+        self, *, search: str = "", sort: str = "", limit: int | None = None, offset: int = 0
+    ) -> ItemPage[VmRow]:
+        """VMs whose name, node or workload contains `search`: so many of them, and how many there are. `sort`: a field
+        of the rows, with `-` before it in descending order."""
+        params = page_params(search, sort, limit, offset)
+        return cast("ItemPage[VmRow]", self._http.json("GET", f"{API}/vms", params=params))
 
     def set_vm_power(self, ref: str | int, power: str, namespace: str | None = None) -> VmChanged:
         """`power`: `on`, `off`, `cut`, `reboot` or `reset`."""

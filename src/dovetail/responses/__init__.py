@@ -24,3 +24,11 @@ class ItemList(TypedDict, Generic[T]):
     """A list. It is an object and not an array, so that fields can be added beside the items."""
 
     items: list[T]
+
+
+class ItemPage(TypedDict, Generic[T]):
+    """A list, or a page of it. `total`: of all pages. `counts`: rows of all pages, by their kind or state."""
+
+    items: list[T]
+    total: int
+    counts: dict[str, int]

@@ -43,9 +43,12 @@ class AddedBackend(BackendDetail):
 
 
 class BackendList(TypedDict):
-    """`kinds`: the kinds of backend that the server can add."""
+    """`kinds`: the kinds of backend that the server can add. `total`: of all pages. `counts`: backends of all pages by
+    state."""
 
     items: list[BackendRow]  # of a list that is derived from, Pydantic would not know what it holds
+    total: int
+    counts: dict[str, int]
     kinds: list[str]
 
 

@@ -25,7 +25,7 @@ def test_a_backend_is_added_shown_and_removed(chromium: Any, client: Client) -> 
         expect(page.locator(".lead")).to_have_text("4 backends, all in use.")
         page.get_by_role("button", name="Add…").click()
         page.get_by_label("Name", exact=True).fill("lab")
-        page.get_by_label("Kind").select_option("simulated")
+        page.get_by_label("Kind", exact=True).select_option("simulated")
         page.get_by_label("Settings, as YAML").fill("groups: nonsense")
         faults.allowed.append("422")
         page.get_by_role("button", name="Add", exact=True).click()

@@ -273,4 +273,4 @@ def test_more_than_is_free_cannot_be_reserved(http: httpx.Client) -> None:
     body = {"node": "node-1", "resources": {"cpu": 1000}, "duration": "1h"}
     problem_in(http.post("/reservations", json=body), 409)
     problem_in(http.post("/reservations", json=body | {"node": "nowhere"}), 404)
-    assert http.get("/reservations").json() == {"items": []}
+    assert http.get("/reservations").json()["items"] == []

@@ -20,6 +20,7 @@ from dovetail.api.protocol.guard import check_registers
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent, PlainText
+from dovetail.api.protocol.row_list import SortedBy
 from dovetail.api.task_use import with_use
 from dovetail.backends.contract import Assignment
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
@@ -155,9 +156,7 @@ async def nodes(
     request: Request,
     search: Annotated[str, Query(max_length=200, description="a part of the name")] = "",
     status: Annotated[str, Query(max_length=200, description="one of these, divided by commas")] = "",
-    sort: Annotated[
-        str, Query(pattern=rf"^-?({'|'.join(NODE_SORTS)})$", description="`-` before it: descending")
-    ] = "name",
+    sort: Annotated[str, SortedBy(NODE_SORTS), Query(description="`-` before it: descending")] = "name",
     limit: Annotated[int | None, Query(ge=1, le=MAX_ID, description="all if left out")] = None,
     offset: Annotated[int, Query(ge=0, le=MAX_ID, description="so many are left out")] = 0,
 ) -> Json[NodePage]:

@@ -1,16 +1,17 @@
 """Routes of policies: set, inspect, attach, remove, and which running tasks violate one; checking an expression."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, cast
 
-from fastapi import Path, Request
+from fastapi import Path, Query, Request
 from pydantic import Field
 
 from dovetail.api.protocol.body import Author, Note, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.reading import SOURCE
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
+from dovetail.api.protocol.row_list import PageQuery, RowList, SortedBy, fields
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs.program import compile_node
 from dovetail.constraints.programs.structure import structure_of, text_of
@@ -23,7 +24,7 @@ from dovetail.model.text.complaint import Complaint, Invalid, field_name
 from dovetail.model.text.strict import Name, Strict
 from dovetail.model.workloads.constraint import Expression
 from dovetail.model.workloads.workload import DEFAULT_NAMESPACE
-from dovetail.responses import ItemList
+from dovetail.responses import ItemList, ItemPage
 from dovetail.responses.policies import (
     ChangedPolicy,
     CheckedConstraint,
@@ -40,6 +41,31 @@ router = Routes(tags=["policies"])
 
 MOST_VIOLATIONS = 100  # in the answer to a change; all of them are at /violations
 OFF = "off"
+
+
+def _texts(row: PolicyDetail) -> Iterator[str]:
+    """What a search looks into: names, what it says, and what it applies to."""
+    yield row["name"]
+    yield row["description"]
+    for rule in row["in_force"]:
+        yield f"{rule['asked']} {rule['expression']}"
+    for kind, names in (
+        ("namespace", row["applies_to"]["namespaces"]),
+        ("service", row["applies_to"]["services"]),
+        ("workload", row["applies_to"]["workloads"]),
+    ):
+        yield from (f"{kind} {name}" for name in names)
+
+
+POLICIES: RowList[PolicyDetail] = RowList(
+    sorts=fields("name", "version", "workloads", "set_at"),
+    searched=_texts,
+    counted=lambda row: "adjusted" if any(rule["because"] for rule in row["in_force"]) else "as written",
+)
+
+
+class PolicyQuery(PageQuery):
+    sort: Annotated[str, SortedBy(POLICIES.sorts)] | None = None
 
 
 class PolicyBody(Policy):
@@ -130,11 +156,12 @@ def effect_of(outcome: PolicyChange) -> PolicyEffect:
 
 
 @router.get("/policies")
-async def policies(request: Request) -> Json[ItemList[PolicyDetail]]:
-    """Every policy, by name."""
+async def policies(request: Request, query: Annotated[PolicyQuery, Query()]) -> Json[ItemPage[PolicyDetail]]:
+    """Policies, by name: all, or a page of those whose name, description, constraints or attachments contain `search`.
+    `counts`: those that count `as written`, and those that are `adjusted` now."""
     policies = plane_of(request).questions.policies
     reached = policies.reach()
-    return Json({"items": [shown(applied, reached) for applied in policies.by_name.values()]})
+    return Json(POLICIES.page([shown(applied, reached) for applied in policies.by_name.values()], query))
 
 
 @router.put("/policies/{name}", openapi_extra=takes(PolicyBody))

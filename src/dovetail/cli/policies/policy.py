@@ -12,8 +12,9 @@ from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import COMMAND_LINE, ExitCode, Failure
 from dovetail.cli.terminal.files import as_in, field_path, located, read_all
-from dovetail.cli.terminal.options import By, Note
+from dovetail.cli.terminal.options import By, Limit, Note, Search, sorts_by
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.paging import show_page
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, check_name, connect
 
@@ -41,11 +42,17 @@ Workloads = Annotated[
 
 
 @command.action("list")
-def list_policies(output: Output = Format.TABLE, url: Url = None) -> None:
+def list_policies(
+    sort: Annotated[str, sorts_by("name", "version", "workloads", "set_at")] = "",
+    search: Search = "",
+    limit: Limit = None,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
     """Every policy: what it says, what it applies to, and whether it is adjusted now. `dovetail policy` does this."""
     with connect(url) as client:
-        rows = client.policies()
-    show(rows, output, lambda wide: render.policies.policy_list(rows, wide))
+        page = client.policy_page(search=search, sort=sort, limit=limit)
+    show_page(page, output, render.policies.policy_list, "policy", search=search, plural="policies")
 
 
 @command.action("show")

@@ -10,8 +10,9 @@ import click
 from dovetail.cli import render
 from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
-from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Memory, resources
+from dovetail.cli.terminal.options import Cpu, Disk, Gpu, Limit, Memory, Search, resources, sorts_by
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.paging import show_page
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import NodeName, Url, connect
 
@@ -26,11 +27,24 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 @command.action("list")
-def list_reservations(output: Output = Format.TABLE, url: Url = None) -> None:
+def list_reservations(
+    sort: Annotated[str, sorts_by("id", "status", "target", "tenant", "start", "until", "every_s", "holder")] = "",
+    search: Search = "",
+    limit: Limit = None,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
     """What is reserved, where, for whom and when. This is what `dovetail reserve` does."""
     with connect(url) as client:
-        rows = client.reservations()
-    show(rows, output, lambda wide: render.reservations.reservation_list(rows, time.time(), wide))
+        page = client.reservation_page(search=search, sort=sort, limit=limit)
+    now = time.time()
+    show_page(
+        page,
+        output,
+        lambda rows, wide: render.reservations.reservation_list(rows, now, wide),
+        "reservation",
+        search=search,
+    )
 
 
 @command.action("show")

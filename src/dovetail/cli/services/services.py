@@ -8,7 +8,9 @@ import click
 from dovetail.cli import render
 from dovetail.cli.services.rollout import follow
 from dovetail.cli.terminal.failure import ExitCode
+from dovetail.cli.terminal.options import Limit, Search, sorts_by
 from dovetail.cli.terminal.output import Format, Output, show
+from dovetail.cli.terminal.paging import show_page
 from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.server import Url, connect
 
@@ -18,6 +20,9 @@ def services(
         str | None, Argument(metavar="SERVICE", help="One of them, with its replicas.", completes="services")
     ] = None,
     namespace: Annotated[str | None, Option("--namespace", "-n", metavar="NAME", help="Only of this one.")] = None,
+    sort: Annotated[str, sorts_by("name", "ready", "rollout", "revision", "made_at")] = "",
+    search: Search = "",
+    limit: Limit = None,
     output: Output = Format.TABLE,
     url: Url = None,
 ) -> None:
@@ -27,8 +32,9 @@ def services(
             row = client.service(name, namespace=namespace)
             show(row, output, lambda wide: render.services.one_service(row, time.time(), wide))
             return
-        rows = client.services(namespace=namespace)
-    show(rows, output, lambda wide: render.services.service_list(rows, time.time(), wide))
+        page = client.service_page(namespace=namespace, search=search, sort=sort, limit=limit)
+    now = time.time()
+    show_page(page, output, lambda rows, wide: render.services.service_list(rows, now, wide), "service", search=search)
 
 
 def scale(

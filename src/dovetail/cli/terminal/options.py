@@ -1,4 +1,5 @@
-"""Options that several commands have: who makes a change and why, the resources of one task, a duration."""
+"""Options that several commands have: who makes a change and why, the resources of one task, a duration, which rows of
+a list."""
 
 import getpass
 from typing import Annotated, Any
@@ -12,6 +13,13 @@ Cpu = Annotated[str | None, Option(metavar="CORES", help="Cores, such as 2, 0.5 
 Memory = Annotated[str | None, Option(metavar="BYTES", help="Memory, such as 512MiB or 64GiB.")]
 Disk = Annotated[str | None, Option(metavar="BYTES", help="Disk, such as 10GiB.")]
 Gpu = Annotated[str | None, Option("--gpu", "--gpus", metavar="N", help="Whole GPUs, or a share of one such as 0.25.")]
+Search = Annotated[str, Option(metavar="TEXT", help="Only rows that contain this.")]
+Limit = Annotated[int | None, Option(metavar="N", min=1, help="How many at most; all if left out.")]
+
+
+def sorts_by(*columns: str) -> Option:
+    """The option of a list: which column sorts it."""
+    return Option(metavar="COLUMN", help=f"{', '.join(columns)}; -COLUMN: descending.", words=columns)
 
 
 def login() -> str:

@@ -543,11 +543,18 @@ export interface components {
         };
         /**
          * BackendList
-         * @description `kinds`: the kinds of backend that the server can add.
+         * @description `kinds`: the kinds of backend that the server can add. `total`: of all pages. `counts`: backends of all pages by
+         *     state.
          */
         BackendList: {
             /** Items */
             items: components["schemas"]["BackendRow"][];
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
             /** Kinds */
             kinds: string[];
         };
@@ -2424,14 +2431,6 @@ export interface components {
          * ItemList
          * @description A list. It is an object and not an array, so that fields can be added beside the items.
          */
-        ItemList_PolicyDetail_: {
-            /** Items */
-            items: components["schemas"]["PolicyDetail"][];
-        };
-        /**
-         * ItemList
-         * @description A list. It is an object and not an array, so that fields can be added beside the items.
-         */
         ItemList_PolicyVersion_: {
             /** Items */
             items: components["schemas"]["PolicyVersion"][];
@@ -2456,25 +2455,9 @@ export interface components {
          * ItemList
          * @description A list. It is an object and not an array, so that fields can be added beside the items.
          */
-        ItemList_ReservationRow_: {
-            /** Items */
-            items: components["schemas"]["ReservationRow"][];
-        };
-        /**
-         * ItemList
-         * @description A list. It is an object and not an array, so that fields can be added beside the items.
-         */
         ItemList_ServiceAffinityRow_: {
             /** Items */
             items: components["schemas"]["ServiceAffinityRow"][];
-        };
-        /**
-         * ItemList
-         * @description A list. It is an object and not an array, so that fields can be added beside the items.
-         */
-        ItemList_ServiceRow_: {
-            /** Items */
-            items: components["schemas"]["ServiceRow"][];
         };
         /**
          * ItemList
@@ -2496,14 +2479,6 @@ export interface components {
          * ItemList
          * @description A list. It is an object and not an array, so that fields can be added beside the items.
          */
-        ItemList_VmRow_: {
-            /** Items */
-            items: components["schemas"]["VmRow"][];
-        };
-        /**
-         * ItemList
-         * @description A list. It is an object and not an array, so that fields can be added beside the items.
-         */
         ItemList_VmSnapshotRow_: {
             /** Items */
             items: components["schemas"]["VmSnapshotRow"][];
@@ -2515,6 +2490,62 @@ export interface components {
         ItemList_str_: {
             /** Items */
             items: string[];
+        };
+        /**
+         * ItemPage
+         * @description A list, or a page of it. `total`: of all pages. `counts`: rows of all pages, by their kind or state.
+         */
+        ItemPage_PolicyDetail_: {
+            /** Items */
+            items: components["schemas"]["PolicyDetail"][];
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * ItemPage
+         * @description A list, or a page of it. `total`: of all pages. `counts`: rows of all pages, by their kind or state.
+         */
+        ItemPage_ReservationRow_: {
+            /** Items */
+            items: components["schemas"]["ReservationRow"][];
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * ItemPage
+         * @description A list, or a page of it. `total`: of all pages. `counts`: rows of all pages, by their kind or state.
+         */
+        ItemPage_ServiceRow_: {
+            /** Items */
+            items: components["schemas"]["ServiceRow"][];
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * ItemPage
+         * @description A list, or a page of it. `total`: of all pages. `counts`: rows of all pages, by their kind or state.
+         */
+        ItemPage_VmRow_: {
+            /** Items */
+            items: components["schemas"]["VmRow"][];
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
         };
         /**
          * JoinTokenBody

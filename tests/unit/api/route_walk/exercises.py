@@ -144,6 +144,7 @@ def services(walk: Walk) -> None:
     walk.client.restart_service("kept", by="ada")
     walk.client.scale("kept", 2)
     assert [row["name"] for row in walk.client.services(namespace="default")] == ["kept"]
+    assert walk.client.service_page(search="KEP", sort="-ready", limit=1)["total"] == 1
     assert len(walk.client.service("kept")["revisions"]) == 3
     wait_for(lambda: walk.client.service("kept")["ready"] == 2)
     walk.client.remove_service("kept")
@@ -343,6 +344,7 @@ def reservations(walk: Walk) -> None:
         walk.client.reserve_ahead(ahead | {"every": "1d", "tenant": "team"}),
     ]
     assert walk.client.reservations()
+    assert walk.client.reservation_page(sort="start", limit=1)["total"] >= 2
     for one in made:
         walk.client.reservation(one["id"])
         walk.client.release(one["id"])
@@ -358,6 +360,7 @@ def policies(walk: Walk) -> None:
     walk.client.set_policy(policy, by="ada", note="why")
     walk.client.set_policy(policy)
     assert walk.client.policy("written") in walk.client.policies()
+    assert walk.client.policy_page(search="written", sort="-set_at")["total"] == 1
     walk.client.remove_policy("written", by="ada")
 
 
@@ -459,6 +462,7 @@ def virtual_machines(walk: Walk) -> None:
     machine = {"kind": "vm", "vm": {"image": "debian.qcow2"}, "resources": {"cpu": 1, "memory": "1GiB"}}
     walk.running("machine", backends={"allow": ["vms"]}, **machine)
     (row,) = [row for row in walk.client.vms() if row["workload"] == "machine"]
+    assert walk.client.vm_page(search="machine", sort="cpus", limit=1)["items"] == [row]
     assert (row["power"], row["memory_bytes"]) == ("running", 2**30)
     assert walk.client.set_vm_power("machine", "off")["done"] == "asked to shut down"
     assert [one["power"] for one in walk.client.vms() if one["workload"] == "machine"] == ["off"]
@@ -572,6 +576,7 @@ def backends(walk: Walk) -> None:
     walk.client.add_backend("extra", SIMULATED, replace=True)
     wait_for(lambda: walk.client.backend("extra")["nodes"] == 1)
     walk.client.backends()
+    assert walk.client.backend_page(search="extra", sort="state")["total"] == 1
     assert "simulated" in walk.client.backend_kinds()
     walk.client.remove_backend("extra", force=True)
     assert walk.client.backend_history("extra")

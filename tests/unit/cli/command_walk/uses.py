@@ -197,6 +197,7 @@ def sweep(walk: CommandWalk) -> None:
 def policies(walk: CommandWalk) -> None:
     walk.run("""policy set east --require 'node.labels.zone == "west"' """)
     assert "east" in walk.run("policy list")
+    assert walk.run("policy --search nowhere") == "", "stderr says that there is none"
     assert "west" in walk.run("policy east")
     walk.running("against")
     walk.run("policy attach east --workload against")
@@ -291,6 +292,7 @@ def virtual_machines(walk: CommandWalk) -> None:
     assert "2 VMs, 1 made by others" in walk.run("vm")
     assert "asked to shut down" in walk.run("vm stop machine")
     assert " off " in walk.run("vm list")
+    assert "and 1 more VM; --limit 2 lists them" in walk.run("vm --sort power --limit 1")
     walk.run("vm reboot machine", code=ExitCode.REFUSED)
     assert "switched on" in walk.run("vm start machine")
     assert "asked to reboot" in walk.run("vm reboot machine")
@@ -360,6 +362,8 @@ def distances(walk: CommandWalk) -> None:
 def backends(walk: CommandWalk) -> None:
     walk.run("backend add extra --kind simulated --set 'groups=[{count: 1, prefix: extra}]'")
     assert "extra" in walk.run("backend")
+    assert "sim" not in walk.run("backend --search extra --sort=-nodes").replace("simulated", "")
+    walk.run("backend --sort node", code=ExitCode.USAGE)
     assert "simulated" in walk.run("backend show extra")
     wait_for(lambda: walk.client.backend("extra")["nodes"] == 1)
     walk.run("backend remove extra --force")
@@ -405,6 +409,7 @@ def reservations(walk: CommandWalk) -> None:
         json.loads(walk.run("reserve add node-4 --cpu 1 --for 1h -o json"))["id"],
     ]
     assert "node-4" in walk.run("reserve")
+    assert "and 1 more reservation" in walk.run("reserve --search node-4 --sort=-id --limit 1")
     for one in made:
         assert "node-4" in walk.run(f"reserve show {one}")
         walk.run(f"reserve release {one}")
@@ -464,6 +469,7 @@ def services(walk: CommandWalk) -> None:
     file.write_text(text % 2)
     assert "labels.version: 1 → 2" in walk.run(f"apply -f {file} --wait")
     assert "complete" in walk.run("services")
+    assert "kept" in walk.run("services --search KEP --sort ready --limit 1")
     assert "kept.0" in walk.run("services kept")
     walk.run("scale kept 2 --wait")
     assert "2 of 2 ready" in walk.run("rollout status kept")

@@ -25,14 +25,20 @@ export function go(url) {
 /** Change what the query holds, without a new entry in the history of the browser; null removes.
  * @param {Record<string, string | number | null | undefined>} changes @param {{push?: boolean}} [how] */
 export function setQuery(changes, { push = false } = {}) {
+  history[push ? "pushState" : "replaceState"](null, "", hereWith(changes));
+  onChange();
+}
+
+/** The address of this page with another query: a link to one row of a list keeps how the list is sorted, searched and paged.
+ * @param {Record<string, string | number | null | undefined>} changes */
+export function hereWith(changes) {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value === null || value === undefined || value === "") query.delete(name);
     else query.set(name, String(value));
   }
   const text = query.toString();
-  history[push ? "pushState" : "replaceState"](null, "", location.pathname + (text ? `?${text}` : ""));
-  onChange();
+  return location.pathname + (text ? `?${text}` : "");
 }
 
 /** Where things are shown. */

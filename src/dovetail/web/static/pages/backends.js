@@ -2,18 +2,20 @@
 import { html, nothing } from "../core/view.js";
 import { address, get, segment, send } from "../core/api.js";
 import { definePage } from "../core/page.js";
-import { setQuery } from "../core/route.js";
+import { hereWith, setQuery } from "../core/route.js";
 import { ago, count, duration, number, plural, time } from "../core/format.js";
 import { state } from "../parts/badge.js";
 import { askForm } from "../parts/form_dialog.js";
+import { getPage, serverList } from "../parts/server_list.js";
 import { empty } from "../parts/states.js";
-import { exportButtons, sorted, table } from "../parts/table.js";
 
 /** @typedef {import("../types").Schemas["BackendRow"]} BackendRow */
 /** @typedef {import("../types").Schemas["BackendDetail"]} BackendDetail */
 /** @typedef {import("../types").Schemas["HistoryRow"]} HistoryRow */
-/** @typedef {{items: BackendRow[], kinds: string[], one: BackendDetail | null, history: HistoryRow[]}} BackendData */
+/** @typedef {import("../types").Schemas["BackendList"] & {one: BackendDetail | null, history: HistoryRow[]}} BackendData */
 
+const PATH = "/backends";
+const SORT = "state"; // the worst first
 /** What the breaker's states mean. @type {Record<string, [string, string]>} */
 const STATES = { closed: ["in use", "ok"], open: ["left alone", "bad"], "half-open": ["being tried", "warn"], starting: ["starting", "warn"], unusable: ["unusable", "bad"] };
 
@@ -25,7 +27,7 @@ const took = (seconds) => (seconds === null ? html`<span class="faint">–</span
 
 /** @type {import("../parts/table.js").Column<BackendRow>[]} */
 const COLUMNS = [
-  { name: "name", title: "Backend", sorts: true, cell: (row) => html`<a class="link" href=${`/backends?name=${encodeURIComponent(row.name)}`}>${row.name}</a>`, value: (row) => row.name },
+  { name: "name", title: "Backend", sorts: true, cell: (row) => html`<a class="link" href=${hereWith({ name: row.name })}>${row.name}</a>`, value: (row) => row.name },
   { name: "kind", title: "Kind", sorts: true, cell: (row) => row.kind, value: (row) => row.kind },
   { name: "state", title: "State", sorts: true, cell: backendState, value: (row) => row.state },
   { name: "nodes", title: "Nodes", sorts: true, isNumber: true, cell: (row) => count(row.nodes), value: (row) => row.nodes },
@@ -34,7 +36,7 @@ const COLUMNS = [
   { name: "latency_p50_s", title: "Half within", sorts: true, isNumber: true, cell: (row) => took(row.latency_p50_s), value: (row) => row.latency_p50_s },
   { name: "latency_p99_s", title: "99 % within", sorts: true, isNumber: true, cell: (row) => took(row.latency_p99_s), value: (row) => row.latency_p99_s },
   { name: "errors", title: "Errors", sorts: true, isNumber: true, cell: (row) => html`<span class=${row.errors ? "bad" : ""}>${count(row.errors)}</span> <span class="faint">of ${count(row.calls)}</span>`, value: (row) => row.errors },
-  { name: "last_success_at", title: "Answered", isNumber: true, cell: (row) => ago(row.last_success_at), value: (row) => row.last_success_at },
+  { name: "last_success_at", title: "Answered", sorts: true, isNumber: true, cell: (row) => ago(row.last_success_at), value: (row) => row.last_success_at },
 ];
 
 /** @param {BackendDetail} one @param {HistoryRow[]} history @param {() => void} reload */
@@ -103,11 +105,15 @@ async function addBackend(kinds, reload) {
   reload();
 }
 
-/** @param {BackendRow[]} rows */
-function sentence(rows) {
-  const broken = rows.filter((row) => row.state !== "closed");
-  if (!broken.length) return `${plural(rows.length, "backend")}, all in use.`;
-  return `${plural(rows.length, "backend")}; ${broken.map((row) => `${row.name} is ${(STATES[row.state] ?? [row.state])[0]}`).join(", ")}.`;
+/** Those that are not in use by name where this page lists all of them. @param {BackendData} data */
+function sentence(data) {
+  const all = plural(data.total, "backend");
+  const broken = data.items.filter((row) => row.state !== "closed");
+  const states = Object.entries(data.counts).filter(([name]) => name !== "closed");
+  if (!states.length) return `${all}, all in use.`;
+  const words = (/** @type {string} */ name) => (STATES[name] ?? [name])[0];
+  const isComplete = broken.length === states.reduce((sum, [, number]) => sum + number, 0);
+  return `${all}; ${isComplete ? broken.map((row) => `${row.name} is ${words(row.state)}`).join(", ") : states.map(([name, number]) => `${count(number)} ${words(name)}`).join(", ")}.`;
 }
 
 export default definePage({
@@ -118,21 +124,17 @@ export default definePage({
   load: async ({ route, signal }) => {
     const name = route.query.get("name");
     const [list, one, history] = await Promise.all([
-      get("/backends", {}, signal),
+      getPage(PATH, route.query, SORT, signal),
       name ? get(`/backends/${segment(name)}`, {}, signal) : null,
       name ? get("/events", { backend: name, newest: true, limit: 20 }, signal) : { items: [] },
     ]);
     return { ...list, one, history: history.items };
   },
   view: (data, { route, reload }) => {
-    const sort = route.query.get("sort") ?? "";
     const problems = data.items.filter((row) => row.problem);
-    return html`<div class="head"><div><h1>Backends</h1><p class="lead">${sentence(data.items)}</p></div><div class="actions"><button class="btn primary" @click=${() => addBackend(data.kinds, reload)}>Add…</button></div></div>
+    return html`<div class="head"><div><h1>Backends</h1><p class="lead">${sentence(data)}</p></div><div class="actions"><button class="btn primary" @click=${() => addBackend(data.kinds, reload)}>Add…</button></div></div>
       ${problems.map((row) => html`<div class="notice bad"><span class="bad">!</span><span class="grow"><b>${row.name}</b> ${row.problem}</span></div>`)}
       ${data.one ? detail(data.one, data.history, reload) : nothing}
-      <div class="panel">
-        <div class="tools"><span class="grow"></span>${exportButtons(COLUMNS, () => data.items, "backends")}</div>
-        ${table({ columns: COLUMNS, rows: sorted(data.items, COLUMNS, sort), key: (row) => row.name, sort, onSort: (next) => setQuery({ sort: next }), caption: "Backends", picked: (row) => row.name === data.one?.name, empty: empty("No backends", nothing, "dovetail backend add --help") })}
-      </div>`;
+      ${serverList({ path: PATH, data, query: route.query, sort: SORT, columns: COLUMNS, key: (row) => row.name, caption: "Backends", find: "Find by name or kind", notFound: "No backend is called that", none: empty("No backends", nothing, "dovetail backend add --help"), picked: (row) => row.name === data.one?.name })}`;
   },
 });

@@ -2,20 +2,24 @@
 import { html, nothing } from "../core/view.js";
 import { address, get, segment, send } from "../core/api.js";
 import { definePage } from "../core/page.js";
-import { setQuery } from "../core/route.js";
+import { hereWith, setQuery } from "../core/route.js";
 import { ago, count, number, plural, time } from "../core/format.js";
 import { nodeLink, workloadLink } from "../parts/badge.js";
-import { searchField, tabs } from "../parts/choices.js";
+import { tabs } from "../parts/choices.js";
 import { askForm } from "../parts/form_dialog.js";
+import { getPage, serverList } from "../parts/server_list.js";
 import { empty } from "../parts/states.js";
-import { exportButtons, sorted, table } from "../parts/table.js";
+import { table } from "../parts/table.js";
 import "../parts/expression_check.js";
 
 /** @typedef {import("../types").Schemas["PolicyDetail"]} PolicyDetail */
 /** @typedef {import("../types").Schemas["PolicyVersion"]} PolicyVersion */
 /** @typedef {import("../types").Schemas["ViolationRow"]} ViolationRow */
 /** @typedef {import("../types").Schemas["ConstraintInForce"]} ConstraintInForce */
-/** @typedef {{items: PolicyDetail[], one: PolicyDetail | null, versions: PolicyVersion[], violations: ViolationRow[]}} PolicyData */
+/** @typedef {import("../parts/server_list.js").ListPage<PolicyDetail> & {one: PolicyDetail | null, versions: PolicyVersion[], violations: ViolationRow[]}} PolicyData */
+
+const PATH = "/policies";
+const SORT = "name";
 
 /** @param {PolicyDetail["applies_to"]} to */
 const reach = (to) => [...to.namespaces.map((one) => `namespace ${one}`), ...to.services.map((one) => `service ${one}`), ...to.workloads.map((one) => `workload ${one}`)].join(", ") || "work that names it";
@@ -25,7 +29,7 @@ const says = (row) => [...row.in_force.map((one) => `${one.asked} ${one.expressi
 
 /** @type {import("../parts/table.js").Column<PolicyDetail>[]} */
 const COLUMNS = [
-  { name: "name", title: "Policy", sorts: true, cell: (row) => html`<a class="link" href=${`/policies?name=${encodeURIComponent(row.name)}`}>${row.name}</a>`, value: (row) => row.name },
+  { name: "name", title: "Policy", sorts: true, cell: (row) => html`<a class="link" href=${hereWith({ name: row.name, tab: null })}>${row.name}</a>`, value: (row) => row.name },
   { name: "version", title: "Version", sorts: true, isNumber: true, cell: (row) => row.version, value: (row) => row.version },
   { name: "applies_to", title: "Applies to", wraps: true, cell: (row) => reach(row.applies_to), value: (row) => reach(row.applies_to) },
   { name: "workloads", title: "Workloads", sorts: true, isNumber: true, cell: (row) => count(row.workloads), value: (row) => row.workloads },
@@ -141,20 +145,15 @@ export default definePage({
   load: async ({ route, signal }) => {
     const name = route.query.get("name");
     const at = `/policies/${segment(name ?? "")}`;
-    const [list, one, versions, violations] = await Promise.all([get("/policies", {}, signal), name ? get(at, {}, signal) : null, name ? get(`${at}/versions`, {}, signal) : { items: [] }, name ? get(`${at}/violations`, {}, signal) : { items: [] }]);
-    return { items: list.items, one, versions: versions.items, violations: violations.items };
+    const [list, one, versions, violations] = await Promise.all([getPage(PATH, route.query, SORT, signal), name ? get(at, {}, signal) : null, name ? get(`${at}/versions`, {}, signal) : { items: [] }, name ? get(`${at}/violations`, {}, signal) : { items: [] }]);
+    return { ...list, one, versions: versions.items, violations: violations.items };
   },
   view: (data, { route, reload }) => {
     const query = route.query;
-    const sort = query.get("sort") ?? "name";
-    const search = (query.get("search") ?? "").toLowerCase();
-    const rows = sorted(data.items.filter((row) => `${row.name} ${row.description} ${says(row)} ${reach(row.applies_to)}`.toLowerCase().includes(search)), COLUMNS, sort);
-    return html`<div class="head"><div><h1>Policies</h1><p class="lead">${data.items.length ? `${plural(data.items.length, "policy", "policies")}: rules about nodes, written once for many workloads.` : "Rules about nodes, written once for many workloads."}</p></div><div class="actions"><button class="btn primary" @click=${() => edit(null, reload)}>Set a policy…</button></div></div>
+    const adjusted = data.counts.adjusted ? `, ${count(data.counts.adjusted)} adjusted now` : "";
+    return html`<div class="head"><div><h1>Policies</h1><p class="lead">${data.total ? `${plural(data.total, "policy", "policies")}${adjusted}: rules about nodes, written once for many workloads.` : "Rules about nodes, written once for many workloads."}</p></div><div class="actions"><button class="btn primary" @click=${() => edit(null, reload)}>Set a policy…</button></div></div>
       ${data.one ? detail(data, data.one, query.get("tab") ?? "rules", reload) : nothing}
-      <div class="panel">
-        <div class="tools">${searchField(query.get("search") ?? "", (typed) => setQuery({ search: typed }), "Find by name or rule")}<span class="grow"></span>${exportButtons(COLUMNS, () => data.items, "policies")}</div>
-        ${table({ columns: COLUMNS, rows, key: (row) => row.name, sort, onSort: (next) => setQuery({ sort: next }), caption: "Policies", picked: (row) => row.name === data.one?.name, empty: search ? empty("No policy says that") : empty("No policies yet", nothing, `dovetail policy set nvme-only --require 'node.labels.disk == "nvme"' --namespace 'db-*'`) })}
-      </div>
+      ${serverList({ path: PATH, data, query, sort: SORT, columns: COLUMNS, key: (row) => row.name, caption: "Policies", find: "Find by name or rule", notFound: "No policy says that", none: empty("No policies yet", nothing, `dovetail policy set nvme-only --require 'node.labels.disk == "nvme"' --namespace 'db-*'`), picked: (row) => row.name === data.one?.name })}
       <div class="panel"><h2>Check an expression</h2><expression-check></expression-check></div>`;
   },
 });

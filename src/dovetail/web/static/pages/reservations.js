@@ -1,20 +1,22 @@
 /** Reservations on a time line: capacity that is kept free, when, and for whom. */
 import { html, nothing } from "../core/view.js";
-import { get, send } from "../core/api.js";
+import { send } from "../core/api.js";
 import { definePage } from "../core/page.js";
-import { setQuery } from "../core/route.js";
-import { duration, plural, time } from "../core/format.js";
+import { hereWith, setQuery } from "../core/route.js";
+import { count, duration, plural, time } from "../core/format.js";
 import { attempt, confirm } from "../core/notices.js";
 import { nodeLink, state } from "../parts/badge.js";
-import { searchField, segments } from "../parts/choices.js";
+import { segments } from "../parts/choices.js";
 import { askForm } from "../parts/form_dialog.js";
+import { getPage, serverList } from "../parts/server_list.js";
 import { empty } from "../parts/states.js";
-import { exportButtons, sorted, table } from "../parts/table.js";
 import { windows } from "../charts/windows.js";
 
 /** @typedef {import("../types").Schemas["ReservationRow"]} ReservationRow */
-/** @typedef {{items: ReservationRow[]}} ReservationData */
+/** @typedef {import("../parts/server_list.js").ListPage<ReservationRow>} ReservationData */
 
+const PATH = "/reservations";
+const SORT = "start";
 const SPANS = /** @type {const} */ ([["1", "24 h"], ["7", "7 days"], ["30", "30 days"]]);
 const MOST_WINDOWS = 400;
 const BEFORE = 0.05; // of the time line lies in the past
@@ -49,13 +51,13 @@ function where(row) {
 const columnsFor = (reload) => [
   { name: "id", title: "Number", sorts: true, isNumber: true, cell: (row) => row.id, value: (row) => row.id },
   { name: "status", title: "Status", sorts: true, cell: (row) => html`${state(row.status, KINDS[row.status])}${row.message ? html`<div class="bad">${row.message}</div>` : nothing}`, value: (row) => row.status },
-  { name: "target", title: "Held", wraps: true, cell: (row) => row.target, value: (row) => row.target },
+  { name: "target", title: "Held", sorts: true, wraps: true, cell: (row) => row.target, value: (row) => row.target },
   { name: "nodes", title: "Nodes", wraps: true, cell: where, value: (row) => Object.keys(row.nodes).join(" ") },
   { name: "tenant", title: "For", sorts: true, cell: forWhom, value: forWhom },
   { name: "start", title: "From", sorts: true, cell: (row) => time(row.start), value: (row) => row.start },
   { name: "until", title: "Until", sorts: true, cell: (row) => html`${time(row.until)} <span class="soft">${when(row)}</span>`, value: (row) => row.until },
-  { name: "every_s", title: "Again", cell: (row) => (row.every_s ? `every ${duration(row.every_s)}` : html`<span class="faint">–</span>`), value: (row) => row.every_s },
-  { name: "holder", title: "Holder", wraps: true, cell: (row) => row.holder, value: (row) => row.holder },
+  { name: "every_s", title: "Again", sorts: true, cell: (row) => (row.every_s ? `every ${duration(row.every_s)}` : html`<span class="faint">–</span>`), value: (row) => row.every_s },
+  { name: "holder", title: "Holder", sorts: true, wraps: true, cell: (row) => row.holder, value: (row) => row.holder },
   { name: "release", title: "", cell: (row) => html`<span class="row-actions"><button class="btn quiet" aria-label=${`Release reservation ${row.id}`} @click=${() => release(row, reload)}>Release</button></span>` },
 ];
 
@@ -82,12 +84,12 @@ async function reserve(reload) {
       { name: "holder", label: "Holder: who asks" },
     ],
     action: "Reserve",
-    run: ({ node, domain, count, resources, start, duration: span, every, tenant, holder }) => {
+    run: ({ node, domain, count: tasks, resources, start, duration: span, every, tenant, holder }) => {
       const nodes = node.split(",").map((one) => one.trim()).filter(Boolean);
       return send("POST", "/reservations", {
         ...(nodes.length ? { nodes } : {}),
         ...(domain ? { domain: Object.fromEntries([domain.split("=").map((one) => one.trim())]) } : {}),
-        ...(count ? { count: Number(count) } : {}),
+        ...(tasks ? { count: Number(tasks) } : {}),
         ...(resources ? { resources: Object.fromEntries(resources.split(",").map((one) => one.split(/[:=\s]+/).map((part) => part.trim()).filter(Boolean))) } : {}),
         ...(start ? { start } : {}),
         duration: span,
@@ -104,23 +106,15 @@ async function reserve(reload) {
 export default definePage({
   title: () => "Reservations",
   everyS: 10,
-  load: ({ signal }) => get("/reservations", {}, signal),
+  load: ({ route, signal }) => getPage(PATH, route.query, SORT, signal),
   view: (/** @type {ReservationData} */ data, { route, reload }) => {
     const query = route.query;
     const days = Number(query.get("days") ?? 1);
-    const sort = query.get("sort") ?? "start";
-    const search = (query.get("search") ?? "").toLowerCase();
-    const columns = columnsFor(reload);
     const from = Date.now() / 1000 - days * 86400 * BEFORE;
     const until = from + days * 86400;
-    const rows = sorted(data.items.filter((row) => `${row.target} ${row.tenant ?? ""} ${row.holder} ${Object.keys(row.nodes).join(" ")}`.toLowerCase().includes(search)), columns, sort);
-    const active = data.items.filter((row) => row.status === "active").length;
-    const line = rows.map((row) => ({ name: `${row.id} ${row.target}`, href: `/reservations?search=${encodeURIComponent(row.target)}`, kind: KINDS[row.status] === "warn" ? "wait" : KINDS[row.status], windows: windowsOf(row, until), words: `for ${forWhom(row)}` }));
-    return html`<div class="head"><div><h1>Reservations</h1><p class="lead">${data.items.length ? `${plural(data.items.length, "reservation")}, ${active} active now.` : "Capacity that is kept free for a while."}</p></div><div class="actions"><button class="btn primary" @click=${() => reserve(reload)}>Reserve…</button></div></div>
-      ${rows.length ? html`<div class="panel"><div class="tools"><h2 class="grow">Time line</h2>${segments(SPANS, String(days), (value) => setQuery({ days: value === "1" ? null : value }), "How far")}</div>${windows(line, from, until, "Reservations over time")}</div>` : nothing}
-      <div class="panel">
-        <div class="tools">${searchField(query.get("search") ?? "", (typed) => setQuery({ search: typed }), "Find by node, tenant, holder")}<span class="grow"></span>${exportButtons(columns, () => data.items, "reservations")}</div>
-        ${table({ columns, rows, key: (row) => row.id, sort, onSort: (next) => setQuery({ sort: next }), caption: "Reservations", empty: search ? empty("No reservation is like that") : empty("Nothing is reserved", nothing, "dovetail reserve create --node NODE --at +2h --for 1h") })}
-      </div>`;
+    const line = data.items.map((row) => ({ name: `${row.id} ${row.target}`, href: hereWith({ search: row.target, offset: null }), kind: KINDS[row.status] === "warn" ? "wait" : KINDS[row.status], windows: windowsOf(row, until), words: `for ${forWhom(row)}` }));
+    return html`<div class="head"><div><h1>Reservations</h1><p class="lead">${data.total ? `${plural(data.total, "reservation")}, ${count(data.counts.active ?? 0)} active now.` : "Capacity that is kept free for a while."}</p></div><div class="actions"><button class="btn primary" @click=${() => reserve(reload)}>Reserve…</button></div></div>
+      ${line.length ? html`<div class="panel"><div class="tools"><h2 class="grow">Time line${line.length < data.total ? html` <small>of these ${count(line.length)}</small>` : nothing}</h2>${segments(SPANS, String(days), (value) => setQuery({ days: value === "1" ? null : value }), "How far")}</div>${windows(line, from, until, "Reservations over time")}</div>` : nothing}
+      ${serverList({ path: PATH, data, query, sort: SORT, columns: columnsFor(reload), key: (row) => row.id, caption: "Reservations", find: "Find by node, tenant, holder", notFound: "No reservation is like that", none: empty("Nothing is reserved", nothing, "dovetail reserve create --node NODE --at +2h --for 1h") })}`;
   },
 });

@@ -2,14 +2,15 @@
 import { html, nothing } from "../core/view.js";
 import { address, get, segment, send } from "../core/api.js";
 import { definePage } from "../core/page.js";
-import { setQuery } from "../core/route.js";
+import { hereWith, setQuery } from "../core/route.js";
 import { ago, count, number, plural } from "../core/format.js";
 import { attempt, confirm } from "../core/notices.js";
 import { nodeLink, state } from "../parts/badge.js";
-import { searchField, tabs } from "../parts/choices.js";
+import { tabs } from "../parts/choices.js";
 import { askForm } from "../parts/form_dialog.js";
+import { getPage, serverList } from "../parts/server_list.js";
 import { empty } from "../parts/states.js";
-import { exportButtons, sorted, table } from "../parts/table.js";
+import { table } from "../parts/table.js";
 import { meter } from "../charts/bars.js";
 
 /** @typedef {import("../types").Schemas["ServiceRow"]} ServiceRow */
@@ -17,8 +18,10 @@ import { meter } from "../charts/bars.js";
 /** @typedef {import("../types").Schemas["ReplicaRow"]} ReplicaRow */
 /** @typedef {import("../types").Schemas["RevisionRow"]} RevisionRow */
 /** @typedef {import("../types").Schemas["EndpointRow"]} EndpointRow */
-/** @typedef {{items: ServiceRow[], one: ServiceDetail | null, endpoints: EndpointRow[]}} ServiceData */
+/** @typedef {import("../parts/server_list.js").ListPage<ServiceRow> & {one: ServiceDetail | null, endpoints: EndpointRow[]}} ServiceData */
 
+const PATH = "/services";
+const SORT = "name";
 const MOST_DOTS = 24;
 /** @type {Record<string, string>} */
 const ROLLOUTS = { complete: "ok", progressing: "warn", failed: "bad", rolled_back: "bad", removed: "warn" };
@@ -40,7 +43,7 @@ function dots(row) {
 
 /** @param {() => void} reload @returns {import("../parts/table.js").Column<ServiceRow>[]} */
 const columnsFor = (reload) => [
-  { name: "name", title: "Service", sorts: true, cell: (row) => html`<a class="link" href=${`/services?name=${encodeURIComponent(nameOf(row))}`}>${nameOf(row)}</a>`, value: nameOf },
+  { name: "name", title: "Service", sorts: true, cell: (row) => html`<a class="link" href=${hereWith({ name: nameOf(row), tab: null, from: null })}>${nameOf(row)}</a>`, value: nameOf },
   { name: "ready", title: "Healthy", sorts: true, cell: dots, value: (row) => `${row.ready}/${row.replicas}` },
   { name: "revision", title: "Revision", sorts: true, isNumber: true, cell: (row) => row.revision, value: (row) => row.revision },
   { name: "rollout", title: "Rollout", sorts: true, cell: (row) => html`${state(rollout(row).replace("_", " "), ROLLOUTS[rollout(row)])}${rollout(row) === "progressing" ? html` <span class="soft">${row.updated} of ${row.replicas} updated</span>` : nothing}`, value: rollout },
@@ -147,21 +150,14 @@ export default definePage({
   load: async ({ route, signal }) => {
     const name = route.query.get("name");
     const where = `/services/${segment(name ?? "")}`;
-    const [list, one, endpoints] = await Promise.all([get("/services", {}, signal), name ? get(where, {}, signal) : null, name ? get(`${where}/endpoints`, { from: route.query.get("from") }, signal) : { items: [] }]);
-    return { items: list.items, one, endpoints: endpoints.items };
+    const [list, one, endpoints] = await Promise.all([getPage(PATH, route.query, SORT, signal), name ? get(where, {}, signal) : null, name ? get(`${where}/endpoints`, { from: route.query.get("from") }, signal) : { items: [] }]);
+    return { ...list, one, endpoints: endpoints.items };
   },
   view: (data, { route, reload }) => {
     const query = route.query;
-    const sort = query.get("sort") ?? "name";
-    const search = (query.get("search") ?? "").toLowerCase();
-    const columns = columnsFor(reload);
-    const rows = sorted(data.items.filter((row) => nameOf(row).toLowerCase().includes(search)), columns, sort);
-    const short = data.items.filter((row) => row.ready < row.replicas).length;
-    return html`<h1>Services</h1><p class="lead">${data.items.length ? `${plural(data.items.length, "service")}; ${short ? `${short} ${short === 1 ? "has" : "have"} fewer healthy replicas than wanted` : "all replicas are healthy"}.` : "Work that stays up, with replicas that are replaced when they fail."}</p>
+    const short = data.counts.short ?? 0;
+    return html`<h1>Services</h1><p class="lead">${data.total ? `${plural(data.total, "service")}; ${short ? `${count(short)} ${short === 1 ? "has" : "have"} fewer healthy replicas than wanted` : "all replicas are healthy"}.` : "Work that stays up, with replicas that are replaced when they fail."}</p>
       ${data.one ? detail(data, data.one, query, reload) : nothing}
-      <div class="panel">
-        <div class="tools">${searchField(query.get("search") ?? "", (typed) => setQuery({ search: typed }), "Find by name")}<span class="grow"></span>${exportButtons(columns, () => data.items, "services")}</div>
-        ${table({ columns, rows, key: nameOf, sort, onSort: (next) => setQuery({ sort: next }), caption: "Services", picked: (row) => row.name === data.one?.name && row.namespace === data.one.namespace, empty: search ? empty("No service is called that") : empty("No services yet", nothing, "dovetail apply -f service.yaml") })}
-      </div>`;
+      ${serverList({ path: PATH, data, query, sort: SORT, columns: columnsFor(reload), key: nameOf, caption: "Services", find: "Find by name", notFound: "No service is called that", none: empty("No services yet", nothing, "dovetail apply -f service.yaml"), picked: (row) => row.name === data.one?.name && row.namespace === data.one.namespace })}`;
   },
 });

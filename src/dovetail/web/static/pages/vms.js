@@ -2,20 +2,23 @@
 import { html, nothing } from "../core/view.js";
 import { address, get, segment, send } from "../core/api.js";
 import { definePage } from "../core/page.js";
-import { setQuery } from "../core/route.js";
+import { hereWith, setQuery } from "../core/route.js";
 import { bytes, count, duration, plural, time } from "../core/format.js";
 import { attempt, confirm } from "../core/notices.js";
 import { nodeLink, state, workloadLink } from "../parts/badge.js";
-import { searchField } from "../parts/choices.js";
 import { askForm } from "../parts/form_dialog.js";
+import { getPage, serverList } from "../parts/server_list.js";
 import { empty } from "../parts/states.js";
-import { exportButtons, sorted, table } from "../parts/table.js";
+import { table } from "../parts/table.js";
 import { meter } from "../charts/bars.js";
 
 /** @typedef {import("../types").Schemas["VmRow"]} VmRow */
 /** @typedef {import("../types").Schemas["VmSnapshotRow"]} VmSnapshotRow */
 /** @typedef {import("../types").Schemas["VmMigration"]} VmMigration */
-/** @typedef {{items: VmRow[], one: VmRow | null, snapshots: VmSnapshotRow[], migration: VmMigration | null}} VmData */
+/** @typedef {import("../parts/server_list.js").ListPage<VmRow> & {one: VmRow | null, snapshots: VmSnapshotRow[], migration: VmMigration | null}} VmData */
+
+const PATH = "/vms";
+const SORT = "name";
 
 /** @type {Record<string, string>} */
 const POWERS = { running: "ok", paused: "warn", off: "", panicked: "bad" };
@@ -34,7 +37,7 @@ const refOf = (row) => `${row.workload}.${row.task?.split(".")[1] ?? "0"}`;
 const at = (row, more) => address(`/vms/${segment(refOf(row))}${more}`, { namespace: row.namespace });
 
 /** @param {VmRow} row */
-const open = (row) => `/vms?node=${encodeURIComponent(row.node)}&name=${encodeURIComponent(row.name)}`;
+const open = (row) => hereWith({ node: row.node, name: row.name });
 
 /** @type {import("../parts/table.js").Column<VmRow>[]} */
 const COLUMNS = [
@@ -44,8 +47,8 @@ const COLUMNS = [
   { name: "workload", title: "Workload", sorts: true, cell: (row) => (row.workload === null ? html`<span class="soft">made by others</span>` : workloadLink({ namespace: row.namespace ?? "default", name: row.workload })), value: (row) => row.workload },
   { name: "cpus", title: "CPUs", sorts: true, isNumber: true, cell: (row) => row.cpus, value: (row) => row.cpus },
   { name: "memory_bytes", title: "Memory", sorts: true, isNumber: true, cell: (row) => bytes(row.memory_bytes), value: (row) => row.memory_bytes },
-  { name: "used_memory_bytes", title: "Used", isNumber: true, cell: (row) => (row.used_memory_bytes === null ? html`<span class="faint">–</span>` : bytes(row.used_memory_bytes)), value: (row) => row.used_memory_bytes },
-  { name: "backend", title: "Backend", cell: (row) => html`<a class="link" href=${`/backends?name=${encodeURIComponent(row.backend)}`}>${row.backend}</a>`, value: (row) => row.backend },
+  { name: "used_memory_bytes", title: "Used", sorts: true, isNumber: true, cell: (row) => (row.used_memory_bytes === null ? html`<span class="faint">–</span>` : bytes(row.used_memory_bytes)), value: (row) => row.used_memory_bytes },
+  { name: "backend", title: "Backend", sorts: true, cell: (row) => html`<a class="link" href=${`/backends?name=${encodeURIComponent(row.backend)}`}>${row.backend}</a>`, value: (row) => row.backend },
 ];
 
 /** @param {VmRow} row @param {string} power @param {() => void} reload */
@@ -55,14 +58,16 @@ async function change(row, power, reload) {
   if (await attempt(() => send("POST", at(row, "/power"), { power }), (/** @type {{done: string}} */ answer) => `${row.name}: ${answer.done}`)) reload();
 }
 
-/** @param {VmRow} row @param {VmRow[]} all @param {() => void} reload */
-async function migrate(row, all, reload) {
-  const others = await get("/nodes", {}).then((/** @type {{items: {name: string, backend: string}[]}} */ page) => page.items.filter((node) => node.backend === row.backend && node.name !== row.node));
+/** @param {VmRow} row @param {() => void} reload */
+async function migrate(row, reload) {
+  /** @type {[{items: {name: string, backend: string}[]}, {items: VmRow[]}]} */
+  const [nodes, vms] = await Promise.all([get("/nodes", {}), get(PATH, {})]);
+  const others = nodes.items.filter((node) => node.backend === row.backend && node.name !== row.node);
   const answer = await askForm({
     title: `Migrate ${row.name}`,
     detail: "While it runs. Where it cannot be migrated live it is stopped, and started there.",
     fields: [
-      { name: "node", label: "To", kind: "choice", options: others.map((node) => ({ value: node.name, words: `${node.name}, ${plural(all.filter((one) => one.node === node.name).length, "VM")}` })) },
+      { name: "node", label: "To", kind: "choice", options: others.map((node) => ({ value: node.name, words: `${node.name}, ${plural(vms.items.filter((one) => one.node === node.name).length, "VM")}` })) },
       { name: "reason", label: "Reason, for the history" },
     ],
     action: "Migrate",
@@ -136,7 +141,7 @@ function detail(data, one, reload) {
   const actions =
     one.workload === null
       ? html`<button class="btn" @click=${() => adopt(one, reload)}>Adopt…</button>`
-      : html`${powers.map((power) => html`<button class=${power === "cut" || power === "reset" ? "btn danger" : "btn"} @click=${() => change(one, power, reload)}>${CHANGES[power][0]}</button>`)}<button class="btn" @click=${() => migrate(one, data.items, reload)}>Migrate…</button><button class="btn" @click=${() => snapshot(one, reload)}>Snapshot…</button>`;
+      : html`${powers.map((power) => html`<button class=${power === "cut" || power === "reset" ? "btn danger" : "btn"} @click=${() => change(one, power, reload)}>${CHANGES[power][0]}</button>`)}<button class="btn" @click=${() => migrate(one, reload)}>Migrate…</button><button class="btn" @click=${() => snapshot(one, reload)}>Snapshot…</button>`;
   return html`<div class="panel">
     <div class="head"><div><h2>${one.name} ${state(one.power, POWERS[one.power])}</h2><p class="soft">On ${nodeLink(one.node)}, ${plural(one.cpus, "CPU")}, ${bytes(one.memory_bytes)}${one.cpu_time_s === null ? "" : `, ${duration(one.cpu_time_s)} of CPU time`}.${one.workload === null ? " Others made it." : nothing}</p></div>
       <div class="actions">${actions}<button class="btn quiet" aria-label="Close" @click=${() => setQuery({ name: null, node: null })}>×</button></div></div>
@@ -151,23 +156,19 @@ export default definePage({
   follows: (event) => event.node !== null,
   /** @returns {Promise<VmData>} */
   load: async ({ route, signal }) => {
-    const { items } = await get("/vms", {}, signal);
-    const one = items.find((/** @type {VmRow} */ row) => row.name === route.query.get("name") && row.node === (route.query.get("node") ?? row.node)) ?? null;
-    if (one === null || one.workload === null) return { items, one, snapshots: [], migration: null };
+    const page = await getPage(PATH, route.query, SORT, signal);
+    const [name, node] = [route.query.get("name"), route.query.get("node")];
+    const isOne = (/** @type {VmRow} */ row) => row.name === name && row.node === (node ?? row.node);
+    const one = name ? page.items.find(isOne) ?? (await get(PATH, { search: name }, signal)).items.find(isOne) ?? null : null;
+    if (one === null || one.workload === null) return { ...page, one, snapshots: [], migration: null };
     const [snapshots, migration] = await Promise.all([get(at(one, "/snapshots"), {}, signal), get(at(one, "/migration"), {}, signal)]);
-    return { items, one, snapshots: snapshots.items, migration };
+    return { ...page, one, snapshots: snapshots.items, migration };
   },
   view: (data, { route, reload }) => {
     const query = route.query;
-    const sort = query.get("sort") ?? "name";
-    const search = (query.get("search") ?? "").toLowerCase();
-    const rows = sorted(data.items.filter((row) => `${row.name} ${row.node} ${row.workload ?? ""}`.toLowerCase().includes(search)), COLUMNS, sort);
-    const others = data.items.filter((row) => row.workload === null).length;
-    return html`<h1>VMs</h1><p class="lead">${plural(data.items.length, "VM")}${others ? `, ${count(others)} made by others` : ""}.</p>
+    const others = data.counts.others ?? 0;
+    return html`<h1>VMs</h1><p class="lead">${plural(data.total, "VM")}${others ? `, ${count(others)} made by others` : ""}.</p>
       ${data.one ? detail(data, data.one, reload) : nothing}
-      <div class="panel">
-        <div class="tools">${searchField(query.get("search") ?? "", (typed) => setQuery({ search: typed }), "Find by VM, node, workload")}<span class="grow"></span>${exportButtons(COLUMNS, () => data.items, "vms")}</div>
-        ${table({ columns: COLUMNS, rows, key: (row) => `${row.node} ${row.name}`, sort, onSort: (next) => setQuery({ sort: next }), caption: "VMs", picked: (row) => row === data.one, empty: search ? empty("No VM is like that") : empty("There are no VMs", "Add a hypervisor as a backend of kind libvirt, and submit work of kind vm.", "dovetail backend add --help") })}
-      </div>`;
+      ${serverList({ path: PATH, data, query, sort: SORT, columns: COLUMNS, key: (row) => `${row.node} ${row.name}`, caption: "VMs", find: "Find by VM, node, workload", notFound: "No VM is like that", none: empty("There are no VMs", "Add a hypervisor as a backend of kind libvirt, and submit work of kind vm.", "dovetail backend add --help"), picked: (row) => row.name === data.one?.name && row.node === data.one.node })}`;
   },
 });
