@@ -126,6 +126,8 @@ def test_an_address_that_is_none_is_bad_usage() -> None:
         (["reserve", "create", "--for", "1h", "--node", "n", "--at", "25:00"], "now, +2h, 14:00 or 2026-12-01T08:00"),
         (["reserve", "create", "--for", "1h", "--node", "n", "--until", "2026-02-30"], "write one such as 2026-12-01"),
         (["get", "queue", "x"], "only listed as a whole"),
+        (["get", "nodes", "--search", "x"], "--match chooses among workloads; what the list of nodes takes:"),
+        (["get", "policies", "--sort", "name"], "dovetail policy --help"),
         (["explain", ".."], "'..' is not a name"),
         (["get", "-o", "xml"], "xml"),
         (["logs", "x", "--replica", "-1"], "'--replica'"),

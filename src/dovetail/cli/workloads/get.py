@@ -26,6 +26,8 @@ OTHERS: dict[str, Callable[[Any, bool], Any]] = {
     "profiles": lambda found, wide: render.profiles.profile_list(found, wide),
 }
 KINDS = ("workloads", "nodes", *OTHERS)
+#: The command that has options for a list, where it is not called like it.
+_COMMANDS = {"reservations": "reserve", "policies": "policy"}
 
 
 def get(
@@ -82,6 +84,8 @@ def get(
     }
     if watch and kind != "workloads":
         raise Failure("--watch shows workloads; for the whole cluster see: dovetail top", ExitCode.USAGE)
+    if kind != "workloads":
+        _refuse_filters(kind, {**where, "cursor": cursor})
     with connect(url) as client:
         if kind != "workloads":
             _list_other(client, kind, names, output)
@@ -145,6 +149,15 @@ def _named(client: "Client", names: list[str], namespace: str | None) -> list[An
 def _show_named(rows: list[Any], output: Format) -> None:
     one_or_all = rows[0] if len(rows) == 1 else rows
     show(one_or_all, output, lambda wide: render.workloads.workload_list(rows, time.time(), wide))
+
+
+def _refuse_filters(kind: str, given: dict[str, Any]) -> None:
+    """An option that would do nothing is a mistake."""
+    for name, value in given.items():
+        if value:
+            option = "--match" if name == "name" else f"--{name}"
+            words = f"{option} chooses among workloads; what the list of {kind} takes:"
+            raise Failure(f"{words} dovetail {_COMMANDS.get(kind, kind)} --help", ExitCode.USAGE)
 
 
 def _list_other(client: "Client", kind: str, names: list[str], output: Format) -> None:
