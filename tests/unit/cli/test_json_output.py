@@ -98,6 +98,7 @@ PRINTED: dict[str, Any] = {
     "fragmentation": FragmentationReport,
     "attention": AttentionAnswer,
     "trends --since 10m": TrendAnswer,
+    "trends --node node-1": TrendAnswer,
     "decisions": list[RecentDecision],
     "cost list": CostPage,
     "cost --by node": CostPage,

@@ -654,6 +654,7 @@ def events(walk: Walk) -> None:
 def overview(walk: Walk) -> None:
     walk.running("seen", resources={"gpu": 1})
     assert walk.client.trends(since_s=600, points=10, series=["cpu", "use_by_domain"])["step_s"] == 60
+    assert walk.client.trends(node="node-1")["series"]["cpu"]["title"] == "CPU requested"
     with walk.submitted("waits-for-ever", resources=TOO_LARGE):
         wait_for(lambda: walk.client.attention()["items"])
         assert any(row["name"] == "seen" for row in walk.client.recent_decisions(limit=100))

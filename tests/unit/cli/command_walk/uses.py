@@ -264,6 +264,7 @@ def overview(walk: CommandWalk) -> None:
     walk.client.submit({"name": "much-too-large", "resources": {"cpu": 12345}})
     wait_for(lambda: "much-too-large fits on no node" in walk.run("attention"))
     walk.run("trends cpu waiting --since 2h")
+    walk.run("trends cpu --node node-1 --since 7d")
     walk.client.cancel("much-too-large")
     walk.client.cancel("decided-here")
 

@@ -2,24 +2,19 @@
 import { html, nothing } from "../core/view.js";
 import { getShared } from "../core/api.js";
 import { definePage } from "../core/page.js";
-import { setQuery } from "../core/route.js";
 import { clock, count, plural } from "../core/format.js";
 import { heatStrip } from "../charts/bars.js";
 import { stackedArea } from "../charts/lines.js";
-import { segments } from "../parts/choices.js";
 import { commandToCopy } from "../parts/states.js";
 import { attentionPanel } from "../parts/overview/attention.js";
 import { CHANGES, changesPanel } from "../parts/overview/changes.js";
 import { decisionsPanel } from "../parts/overview/decisions.js";
 import { statTiles } from "../parts/overview/stats.js";
+import { rangeChoice, rangeOf } from "../parts/time_range.js";
 
 /** @typedef {import("../types").Schemas} Schemas */
 /** @typedef {{summary: Schemas["ClusterSummary"], attention: Schemas["AttentionAnswer"], trends: Schemas["TrendAnswer"], decisions: Schemas["RecentDecision"][], changes: Schemas["HistoryRow"][]}} Data */
 
-/** @type {readonly (readonly [string, string])[]} */
-const RANGES = [["1h", "1 h"], ["24h", "24 h"], ["7d", "7 d"]];
-/** @type {Record<string, number>} */
-const SECONDS = { "1h": 3600, "24h": 86400, "7d": 7 * 86400 };
 const POINTS = 48;
 const SERIES = "cpu,memory,gpu,fragmentation,waiting,wait_p90,decisions,decision_p99,failures,waiting_by_queue,use_by_domain";
 const MOST_CHANGES = 300;
@@ -39,9 +34,6 @@ function slowly(key, forS, ask) {
   answer.catch(() => kept.delete(key));
   return answer;
 }
-
-/** @param {URLSearchParams} query */
-const rangeOf = (query) => RANGES.find(([name]) => name === query.get("range")) ?? RANGES[0];
 
 /** @param {Data} data */
 function lead({ summary, attention }) {
@@ -93,14 +85,14 @@ export default definePage({
   },
   follows: (event) => event.kind === "node" || event.kind === "backend" || event.kind === "placed" || event.kind === "waiting",
   load: async ({ route, signal }) => {
-    const [range] = rangeOf(route.query);
+    const { name: range, seconds } = rangeOf(route.query);
     const began = performance.now();
     const since = 60 * Math.floor(Date.now() / 60_000) - 3600;
     const maxAgeS = restMs / 2000; // of answers: those of other pages are as good
     const [summary, attention, trends, decisions, changes] = await Promise.all([
       getShared(maxAgeS, "/summary", {}, signal),
       getShared(maxAgeS, "/attention", {}, signal),
-      slowly(`trends ${range}`, 9, () => getShared(9, "/trends", { since: SECONDS[range], points: POINTS, series: SERIES })),
+      slowly(`trends ${range}`, 9, () => getShared(9, "/trends", { since: seconds, points: POINTS, series: SERIES })),
       getShared(maxAgeS, "/decisions", { limit: 10 }, signal),
       slowly("changes", 15, () => getShared(10, "/events", { newest: true, since, kind: CHANGES, limit: MOST_CHANGES })),
     ]);
@@ -108,10 +100,10 @@ export default definePage({
     return { summary, attention, trends, decisions: decisions.items, changes: changes.items };
   },
   view: (/** @type {Data} */ data, { route }) => {
-    const [range, words] = rangeOf(route.query);
+    const { words } = rangeOf(route.query);
     const total = Object.values(data.summary.workloads).reduce((sum, one) => sum + one, 0);
     if (!data.summary.nodes.total) return html`<h1>Overview</h1><p class="lead">The server runs and has no nodes.</p>${firstSteps()}${data.attention.items.length ? attentionPanel(data.attention, true) : nothing}`;
-    return html`<div class="head"><div><h1>Overview</h1><p class="lead">${lead(data)}</p></div>${segments(RANGES, range, (next) => setQuery({ range: next === "1h" ? null : next }), "Time range")}</div>
+    return html`<div class="head"><div><h1>Overview</h1><p class="lead">${lead(data)}</p></div>${rangeChoice(route.query)}</div>
       ${attentionPanel(data.attention, route.query.has("all"))} ${total ? nothing : firstWork()} ${statTiles(data.summary, data.trends, words)}
       <div class="grid g2"><div>${useByDomain(data.trends, words)}</div><div>${waitingByQueue(data.trends)}${changesPanel(data.changes, data.changes.length >= MOST_CHANGES)}</div></div>
       ${decisionsPanel(data.decisions)}`;
