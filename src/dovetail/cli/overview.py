@@ -6,7 +6,7 @@ from typing import Annotated
 from dovetail.cli import render
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Argument, Option
-from dovetail.cli.terminal.past import ACCEPTED, past_moment
+from dovetail.cli.terminal.past import ACCEPTED, seconds_ago
 from dovetail.cli.terminal.server import Url, connect
 
 POINTS = 48
@@ -36,13 +36,9 @@ def trends(
     requested of its CPU, memory and GPUs, and what it measures; an hour in minutes and a week in steps of 15 minutes.
     """
     with connect(url) as client:
-        found = client.trends(since_s=_ago_s(since, time.time()), points=points, series=series or (), node=node)
+        since_s = seconds_ago("--since", since, time.time(), LEAST_S, MOST_S)
+        found = client.trends(since_s=since_s, points=points, series=series or (), node=node)
     show(found, output, lambda wide: render.overview.trend_lines(found, wide))
-
-
-def _ago_s(since: str, now: float) -> float:
-    moment = past_moment("--since", since, now)
-    return min(MOST_S, max(LEAST_S, now - (now if moment is None else moment)))
 
 
 def decisions(

@@ -130,6 +130,7 @@ PRINTED: dict[str, Any] = {
     "distance list": list[NodeDistance],
     "distance get node-1 node-2": DistanceBetween,
     "distance measured": MeasuredPairList,
+    "distance trends node-1 node-2": TrendAnswer,
     "topology discover": DiscoveredTopology,
     "vm list": list[VmRow],
     "vm stop machine": VmChanged,

@@ -13,6 +13,7 @@ from dovetail.control.trends.keyed_book import TIDY_EVERY_S, KeyedBook
 from dovetail.control.trends.keyed_buckets import KeyedSeries
 from dovetail.control.trends.node_series import NODE_SERIES
 from dovetail.control.trends.tables import key_buckets, keys
+from dovetail.store.contract import StoreError
 from dovetail.store.subsystem_tables import SubsystemTables
 
 NOW = 1_800_000_000.0
@@ -77,6 +78,20 @@ def test_a_restart_goes_on_with_what_was_saved(tmp_path: Path) -> None:
     assert read(second, NOW + 30, 60, 1, "y")["a"] == [0.6]
     assert read(second, NOW + 30, 60, 1, "x")["a"] == [0.2]
     second.database.close()
+
+
+def test_what_cannot_be_saved_is_a_gap_and_later_samples_are_kept(book: KeyedBook) -> None:
+    put(book, NOW, x=(0.2, 1.0))
+    book.save(NOW)
+    put(book, NOW + 60, y=(0.4, 1.0))
+    book.database.close()
+    with pytest.raises(StoreError):
+        book.save(NOW + 60)
+    put(book, NOW + 120, z=(0.6, 1.0), y=(0.8, 1.0))
+    book.save(NOW + 120)
+    assert read(book, NOW + 120, 180, 3, "y")["a"] == [None, None, 0.8]
+    assert read(book, NOW + 120, 180, 3, "z")["a"] == [None, None, 0.6]
+    assert read(book, NOW + 120, 180, 3, "x")["a"] == [0.2, None, None]
 
 
 def test_what_is_old_is_forgotten_and_gives_its_place_away(book: KeyedBook) -> None:

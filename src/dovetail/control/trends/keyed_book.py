@@ -27,14 +27,16 @@ class KeyedBook:
         self.database, self.series = database, series
         self._lock = threading.Lock()
         self._slots: dict[str, int] | None = None  # None: not read yet
+        self._new: dict[str, int] = {}  # slots that are not written down yet
         self._seen: set[str] = set()  # since they were written down as seen
         self._unsaved: dict[tuple[TrendTier, int], SlotBucket] = {}
         self._tidied_at = 0.0
 
     def add(self, at: float, names: Sequence[str], values: F8) -> None:
-        """One sample of each: `values` is float64[name, series], nan where there is none. Raises StoreError."""
+        """One sample of each: `values` is float64[name, series], nan where there is none. Raises StoreError if the
+        tables cannot be opened; after that, nothing is read or written here."""
         with self._lock:
-            slots = self._slots_of(names, at)
+            slots = self._slots_of(names)
             kept = slots >= 0
             for tier in self.series.tiers:
                 bucket = self._unsaved.setdefault((tier, tier.start(at)), SlotBucket.empty(len(self.series.names)))
@@ -43,16 +45,21 @@ class KeyedBook:
     def save(self, at: float) -> None:
         """Raises StoreError; what was not saved by then is lost, and leaves a gap."""
         with self._lock:
-            unsaved, self._unsaved = self._unsaved, {}
-            if not unsaved:
+            if not self._unsaved:
                 return
-            self.database.open()
+            known = self._known()
+            unsaved, self._unsaved, new, self._new = self._unsaved, {}, self._new, {}
+            self._slots = None  # if this fails, what the table says counts
             with self.database.writing() as connection:
+                if new:
+                    rows = [{"name": name, "slot": slot, "seen_at": at} for name, slot in new.items()]
+                    connection.execute(insert(keys), rows)
                 for (tier, start), bucket in unsaved.items():
                     self._write(connection, tier, start, bucket)
                 if not self._tidied_at <= at < self._tidied_at + TIDY_EVERY_S:
-                    self._tidy(connection, at)
+                    self._tidy(connection, at, known)
                     self._tidied_at = at
+            self._slots = known
 
     def read(self, window: TrendWindow, wanted: Callable[[str], bool]) -> Steps:
         """Of the things whose names are wanted, all together. Raises StoreError."""
@@ -105,7 +112,7 @@ class KeyedBook:
                 self._slots = {name: slot for name, slot in connection.execute(select(keys.c.name, keys.c.slot))}
         return self._slots
 
-    def _slots_of(self, names: Sequence[str], at: float) -> Slots:
+    def _slots_of(self, names: Sequence[str]) -> Slots:
         """-1 for those beyond the most that are kept."""
         known = self._known()
         self._seen.update(names)
@@ -113,14 +120,11 @@ class KeyedBook:
         taken = set(known.values()) if new else set()
         vacant = (slot for slot in range(self.series.most_keys) if slot not in taken)
         given = dict(zip(new, vacant, strict=False))
-        if given:
-            rows = [{"name": name, "slot": slot, "seen_at": at} for name, slot in given.items()]
-            with self.database.writing() as connection:
-                connection.execute(insert(keys), rows)
-            known |= given
+        known |= given
+        self._new |= given
         return np.array([known.get(name, -1) for name in names], dtype=np.intp)
 
-    def _tidy(self, connection: Connection, now: float) -> None:
+    def _tidy(self, connection: Connection, now: float, known: dict[str, int]) -> None:
         for tier in self.series.tiers:
             old = key_buckets.c.start < tier.start(now - tier.keep_s)
             connection.execute(delete(key_buckets).where(key_buckets.c.step_s == tier.step_s, old))
@@ -130,5 +134,7 @@ class KeyedBook:
             connection.execute(there.values(seen_at=bindparam("at")), seen)
         self._seen.clear()
         longest_s = max(tier.keep_s + tier.step_s for tier in self.series.tiers)
-        connection.execute(delete(keys).where(keys.c.seen_at < now - longest_s - 2 * TIDY_EVERY_S))
-        self._slots = None  # read again: some may be gone
+        gone = keys.c.seen_at < now - longest_s - 2 * TIDY_EVERY_S
+        for name in list(connection.scalars(select(keys.c.name).where(gone))):
+            known.pop(name, None)
+        connection.execute(delete(keys).where(gone))

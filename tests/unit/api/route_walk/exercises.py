@@ -259,7 +259,7 @@ def heartbeat(walk: Walk) -> None:
     walk.client.remove_node("beating")
 
 
-@exercises("POST /nodes/{name}/probes", "GET /distances/measured", "GET /topology/discovered")
+@exercises("POST /nodes/{name}/probes", "GET /distances/measured", "GET /distances/trends", "GET /topology/discovered")
 def probes(walk: Walk) -> None:
     with measured_nodes(walk.client) as names:
         walk.client.register_node({"name": "silent", "capacity": {"cpu": 1}})
@@ -270,6 +270,7 @@ def probes(walk: Walk) -> None:
         assert found["total"] == len(names) * (len(names) - 1) // 2
         assert walk.client.measured_distances(names[0], limit=2)["items"][0]["to"] == names[1]
         assert walk.client.distance(*names[:2])["source"] == "measured"
+        assert walk.client.distance_trends(*names[:2], since_s=60, points=1)["series"]["loss"]["values"] == [0.0]
         (level,) = walk.client.discovered_topology()["levels"]
         assert [one["nodes"] for one in level["domains"]] == [names[:3], names[3:]]
 

@@ -332,12 +332,13 @@ def topology(walk: CommandWalk) -> None:
     assert not walk.client.topology()["definition"]
 
 
-@uses("topology discover", "distance measured")
+@uses("topology discover", "distance measured", "distance trends")
 def measured_network(walk: CommandWalk) -> None:
     with measured_nodes(walk.client) as names:
         assert "measured" in walk.run(f"distance measured {names[0]}")
         assert "BANDWIDTH" in walk.run("distance measured --limit 3")
         assert "ago" in walk.run(f"distance get {names[0]} {names[1]}")
+        assert "Round trip" in walk.run(f"distance trends {names[0]} {names[1]}")
         assert "leaf-2" in walk.run("topology discover")
         assert "accepted" in walk.run("topology discover --accept")
         assert walk.client.topology()["definition"]["nodes"][names[0]] == {"leaf": "leaf-1"}

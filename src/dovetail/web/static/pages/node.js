@@ -22,7 +22,7 @@ import { rangeOf } from "../parts/time_range.js";
 /** @typedef {import("../types").Schemas["TrendAnswer"]} TrendAnswer */
 /** @typedef {{trends: TrendAnswer, node: NodeDetail, tasks: NodeTask[], events: HistoryRow[], words: string}} NodeData */
 
-const POINTS = 100;
+const POINTS = 168;
 const TABS = /** @type {const} */ ([["tasks", "Tasks"], ["events", "Events"], ["hardware", "Hardware"], ["words", "Diagnostics"], ["definition", "Definition"]]);
 
 /** @param {NodeDetail} node */
