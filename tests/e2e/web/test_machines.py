@@ -114,7 +114,9 @@ def test_measured_latency_and_loss_are_drawn_over_time(chromium: Any, client: Cl
         with page_of(chromium, client, "/network?level=side") as (page, _):
             page.get_by_role("button", name="far – near").first.click()
             panel = page.get_by_role("region", name="Two domains")
-            expect(panel.get_by_role("img", name="Round trip between far and near").locator("polyline")).to_have_count(1)
+            expect(panel.get_by_role("img", name="Round trip between far and near").locator("polyline")).to_have_count(
+                1
+            )
             expect(panel.get_by_text("dovetail distance trends far near --level side --since 1h")).to_be_visible()
             panel.get_by_role("button", name="24 h").click()
             expect(panel.get_by_role("img", name="near over the last 24 h")).to_have_count(2)

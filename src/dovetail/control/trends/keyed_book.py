@@ -109,7 +109,7 @@ class KeyedBook:
         if self._slots is None:
             self.database.open()
             with self.database.reading() as connection:
-                self._slots = {name: slot for name, slot in connection.execute(select(keys.c.name, keys.c.slot))}
+                self._slots = {row.name: row.slot for row in connection.execute(select(keys.c.name, keys.c.slot))}
         return self._slots
 
     def _slots_of(self, names: Sequence[str]) -> Slots:
