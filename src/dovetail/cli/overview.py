@@ -32,8 +32,10 @@ def trends(
     url: Url = None,
 ) -> None:
     """How use, waiting work, decisions and failures went over time, as lines of small bars: `▁▂▅▇`. The server keeps an
-    hour in steps of 10 s, a day in minutes and 30 days in steps of 15 minutes; `·` marks time in which it did not run. With --node: what is
-    requested of its CPU, memory and GPUs, and what it measures; an hour in minutes and a week in steps of 15 minutes.
+    hour in steps of 10 s, a day in minutes and 30 days in steps of 15 minutes; `·` marks time in which it did not run.
+
+    With --node: what is requested of its CPU, memory and GPUs, and what it measures; an hour in minutes and a week in
+    steps of 15 minutes.
     """
     with connect(url) as client:
         since_s = seconds_ago("--since", since, time.time(), LEAST_S, MOST_S)

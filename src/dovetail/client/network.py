@@ -61,10 +61,16 @@ class NetworkCalls:
         return cast("MeasuredPairList", self._http.json("GET", f"{API}/distances/measured", params=params))
 
     def distance_trends(
-        self, start: str, end: str, *, level: str | None = None, since_s: float = 3600, points: int = 180
+        self,
+        start: str | None = None,
+        end: str | None = None,
+        *,
+        level: str | None = None,
+        since_s: float = 3600,
+        points: int = 180,
     ) -> TrendAnswer:
-        """The round-trip time and the loss that agents measured between two nodes over time, or with `level` between
-        the nodes of two domains. A value is None where nobody measured."""
+        """The round-trip time and the loss that agents measured between two nodes over time, with `level` between the
+        nodes of two domains, or of all pairs together. A value is None where nobody measured."""
         params = {"from": start, "to": end, "level": level, "since": since_s, "points": points}
         return cast("TrendAnswer", self._http.json("GET", f"{API}/distances/trends", params=params))
 

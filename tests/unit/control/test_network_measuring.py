@@ -60,6 +60,9 @@ def test_what_was_measured_is_kept_over_time_for_pairs_and_for_domains(tmp_path:
         wait_for(lambda: values(client, "loss", "n1", "n2") == [0.5], "one round of two had no answer")
         assert values(client, "rtt", "n1", "n2")[0] == near, "a lost packet has no round-trip time"
         assert values(client, "rtt", "n1", "node-1") == [None], "nobody measured"
+        assert 0.1 < (values(client, "rtt")[0] or 0.0) < 1.0, "all pairs together"
+        with pytest.raises(DovetailError, match="is missing"):
+            values(client, "rtt", "n1")
         with pytest.raises(DovetailError, match="there is no leaf 'north'"):
             values(client, "rtt", "east", "north", level="leaf")
         with pytest.raises(DovetailError, match="no node 'n9'"):
