@@ -32,7 +32,7 @@ MAP_BYTES = at_most("overview.map_bytes", 100_000, "bytes")
 MAP = at_most("overview.map_ms", 20.0, "ms")
 MAP_KEPT = at_most("overview.map_again_ms", 5.0, "ms")
 PIECE = at_most("overview.longest_piece_ms", 10.0, "ms")
-NODE_USE = at_most("overview.node_use_sample_ms", 0.5, "ms")
+NODE_USE = at_most("overview.node_use_sample_ms", 1.0, "ms")
 PAGE = at_most("overview.list_page_ms", 50.0, "ms")
 
 SPINES, LEAVES, NODES = 5, 10, 25

@@ -87,7 +87,11 @@ def test_a_vm_is_switched_copied_and_moved(chromium: Any, client: Client) -> Non
         page.get_by_role("link", name="legacy").click()
         page.get_by_role("button", name="Adopt…").click()
         page.get_by_role("button", name="Adopt", exact=True).click()
-        wait_for(lambda: client.workload("legacy")["state"] == "running", "it is a workload")
+
+        def states() -> list[str]:
+            return [row["state"] for row in client.workloads(name="legacy")["items"]]
+
+        wait_for(lambda: states() == ["running"], "it is a workload")
 
 
 def test_the_matrix_opens_to_nodes_and_to_one_pair(chromium: Any, client: Client) -> None:
