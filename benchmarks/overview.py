@@ -7,6 +7,7 @@ longest part between two turns of the loop.
 
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -17,7 +18,7 @@ from benchmarks.harness import Bench, Measured, at_most, benchmark
 from benchmarks.measuring import middle, once, quiet
 from dovetail.api.topology_map import columns_of
 from dovetail.engine.engine import Engine
-from dovetail.engine.pieces import Pieces
+from dovetail.engine.pieces import Pieces, in_one
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.event import NodeJoined, Submitted, Tick
@@ -31,18 +32,20 @@ MAP_BYTES = at_most("overview.map_bytes", 100_000, "bytes")
 MAP = at_most("overview.map_ms", 20.0, "ms")
 MAP_KEPT = at_most("overview.map_again_ms", 5.0, "ms")
 PIECE = at_most("overview.longest_piece_ms", 10.0, "ms")
+NODE_USE = at_most("overview.node_use_sample_ms", 1.0, "ms")
 PAGE = at_most("overview.list_page_ms", 50.0, "ms")
 
 SPINES, LEAVES, NODES = 5, 10, 25
 RUNNING, WAITING, ROUNDS = 300, 20_000, 5
 
 
-@benchmark(MAP_BYTES, MAP, MAP_KEPT, PIECE)
+@benchmark(MAP_BYTES, MAP, MAP_KEPT, PIECE, NODE_USE)
 def dashboard(_: Bench) -> Iterator[tuple[str, Measured]]:
     engine = _busy()
     first: list[float] = []
     again: list[float] = []
     pieces: list[float] = []
+    shares: list[float] = []
     size = 0
     with quiet():
         for _round in range(ROUNDS):
@@ -53,10 +56,12 @@ def dashboard(_: Bench) -> Iterator[tuple[str, Measured]]:
             size = len(orjson.dumps(columns_of(found)))
             longest = [max(_timed(one)[0]) for one in (questions.trends.sample(0.0), questions.attention.findings())]
             pieces.append(max(max(parts), *longest))
+            shares.append(sum(_timed(in_one(partial(questions.trends.node_shares, 0.0)))[0]))
     yield MAP_BYTES.name, once(size, "columns of all nodes")
     yield MAP.name, middle(first, "maps that were never asked for before")
     yield MAP_KEPT.name, middle(again, "maps that are kept")
     yield PIECE.name, middle(pieces)
+    yield NODE_USE.name, middle(shares, "the use of all nodes, every ten seconds")
 
 
 def _timed(question: Pieces[Any]) -> tuple[list[float], Any]:

@@ -195,6 +195,7 @@ class Twins:
             lambda: (questions.queues.pending(1000), questions.queues.report({})),
             lambda: (questions.nodes.uses(), questions.gauges.totals(), questions.gauges.status_counts()),
             lambda: (whole(questions.trends.sample(now)), whole(questions.attention.findings())),
+            lambda: questions.trends.node_shares(now),
             lambda: (whole(questions.map.map(now, r.choice([None, 1, 5]))), questions.map.workloads_on([id_])),
             lambda: whole(questions.plans.core(self.specs[id_], id_, now)) if live else None,
             lambda: whole(questions.nodes.ordered("", (), "-use")),

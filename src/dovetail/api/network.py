@@ -8,7 +8,7 @@ from typing import Annotated, cast
 from fastapi import Query, Request
 from pydantic import ValidationError
 
-from dovetail.api.measured_network import measured_row
+from dovetail.api.measured_network import measured_row, pair_asked
 from dovetail.api.protocol.body import content_in, is_csv, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.reading import SOURCE
@@ -149,7 +149,7 @@ async def distances(
     of: Annotated[str, Query(alias="format", pattern="^(json|csv)$")] = "json",
 ) -> Json[ItemList[NodeDistance]] | Json[DistanceBetween] | CsvText:
     """The distances that were set by hand, as JSON or CSV; with `from` and `to`, how far these nodes are and why."""
-    plane, pair = plane_of(request), _pair(start, end)
+    plane, pair = plane_of(request), pair_asked(start, end)
     if pair is not None:
         return Json(_apart(plane, *pair))
     found = plane.questions.network.set_distances
@@ -178,20 +178,11 @@ async def clear_distances(
     end: Annotated[NodeOf, Query(alias="to")] = None,
 ) -> Json[ClearedDistances]:
     """Clear the distance between two nodes with `from` and `to`, otherwise all that were set."""
-    network, pair = plane_of(request).network, _pair(start, end)
+    network, pair = plane_of(request).network, pair_asked(start, end)
     if pair is None:
         return Json({"cleared": await network.clear_distances()})
     await network.unset_distance(*pair)
     return Json({"cleared": 1})
-
-
-def _pair(start: str | None, end: str | None) -> tuple[str, str] | None:
-    """Both ends or none. Raises Invalid for one alone."""
-    if start is not None and end is not None:
-        return start, end
-    if start is None and end is None:
-        return None
-    raise Invalid([Complaint("query parameter", None, "to" if end is None else "from", "is missing")])
 
 
 def _apart(plane: ControlPlane, start: str, end: str) -> DistanceBetween:

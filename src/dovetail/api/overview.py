@@ -9,6 +9,7 @@ from dovetail.api.protocol.body import plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.replies import Json
 from dovetail.control.trends.down_sampling import TIERS, window
+from dovetail.control.trends.node_series import NODE_SERIES
 from dovetail.control.trends.series import answer_of
 from dovetail.responses.attention import AttentionAnswer
 from dovetail.responses.trends import TrendAnswer
@@ -24,16 +25,24 @@ async def trends(
     since: Annotated[float, Query(ge=10, le=TIERS[-1].keep_s, description="so many seconds ago")] = 3600,
     points: Annotated[int, Query(ge=1, le=MOST_POINTS, description="the most values of a series")] = 180,
     series: Annotated[str, Query(max_length=1000, description="names, divided by commas; all if left out")] = "",
+    node: Annotated[str | None, Query(max_length=300, description="of this node instead of the cluster")] = None,
 ) -> Json[TrendAnswer]:
     """How the cluster was: use by resource, fragmentation, waiting work, decisions, failures.
 
     Kept by this server: every 10 seconds for an hour, every minute for a day, every 15 minutes for 30 days. A value is
     null where nothing was recorded. `series` names series (`cpu`, `gpu_allocated`, `waiting`, …) and groups
     (`waiting_by_queue`, `use_by_domain`).
+
+    With `node`: the shares of its CPU, memory and GPUs that are requested (`cpu`, …) and, where it measures them, in
+    use (`cpu_observed`, …). Kept every minute for an hour and every 15 minutes for seven days.
     """
     plane = plane_of(request)
-    steps = await plane.read(plane.trends.read, window(time.time(), since, points))
-    return Json(answer_of(steps, [name.strip() for name in series.split(",") if name.strip()]))
+    names = [name.strip() for name in series.split(",") if name.strip()]
+    if node is not None:
+        plane.nodes.must_exist(node)
+        steps = window(time.time(), since, points, NODE_SERIES.tiers)
+        return Json(NODE_SERIES.answer(await plane.read(plane.trends.nodes.read, steps, node.__eq__), names))
+    return Json(answer_of(await plane.read(plane.trends.read, window(time.time(), since, points)), names))
 
 
 @router.get("/attention")

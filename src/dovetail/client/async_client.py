@@ -221,6 +221,7 @@ class AsyncClient:
     rebalancing = awaited(Client.rebalancing)
     rebalance = awaited(Client.rebalance)
     measured_distances = awaited(Client.measured_distances)
+    distance_trends = awaited(Client.distance_trends)
     discovered_topology = awaited(Client.discovered_topology)
     distances = awaited(Client.distances)
     distance_matrix = awaited(Client.distance_matrix)

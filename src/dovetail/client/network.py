@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         TopologyAnswer,
     )
     from dovetail.responses.traffic import TrafficRow
+    from dovetail.responses.trends import TrendAnswer
 
 
 class NetworkCalls:
@@ -58,6 +59,20 @@ class NetworkCalls:
         """What agents measured between nodes, nearest first; with `node`, also what is estimated of its pairs."""
         params = {"node": node, "limit": limit}
         return cast("MeasuredPairList", self._http.json("GET", f"{API}/distances/measured", params=params))
+
+    def distance_trends(
+        self,
+        start: str | None = None,
+        end: str | None = None,
+        *,
+        level: str | None = None,
+        since_s: float = 3600,
+        points: int = 180,
+    ) -> TrendAnswer:
+        """The round-trip time and the loss that agents measured between two nodes over time, with `level` between the
+        nodes of two domains, or of all pairs together. A value is None where nobody measured."""
+        params = {"from": start, "to": end, "level": level, "since": since_s, "points": points}
+        return cast("TrendAnswer", self._http.json("GET", f"{API}/distances/trends", params=params))
 
     def discovered_topology(self) -> DiscoveredTopology:
         """Levels found in what agents measured; `set_topology` with its `definition` accepts them."""

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 class OverviewCalls:
     _http: Transport
 
-    def trends(self, *, since_s: float = 3600, points: int = 180, series: Sequence[str] = ()) -> TrendAnswer:
-        """How the cluster was in the last so many seconds, in so many steps or fewer. `series`: names of series and
-        groups; none: all. A value is None where nothing was recorded."""
-        params = {"since": since_s, "points": points, "series": ",".join(series) or None}
+    def trends(
+        self, *, since_s: float = 3600, points: int = 180, series: Sequence[str] = (), node: str | None = None
+    ) -> TrendAnswer:
+        """How the cluster, or one node, was in the last so many seconds, in so many steps or fewer. `series`: names of
+        series and groups; none: all. A value is None where nothing was recorded."""
+        params = {"since": since_s, "points": points, "series": ",".join(series) or None, "node": node}
         return cast("TrendAnswer", self._http.json("GET", f"{API}/trends", params=params))
 
     def attention(self) -> AttentionAnswer:

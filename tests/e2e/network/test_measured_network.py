@@ -104,6 +104,32 @@ def test_loss_and_a_cut_wire_are_seen_and_the_way_back_too(cluster: FabricCluste
     wait_for(lambda: all_measured(cluster), "the way is open again", every_s=0.2)
 
 
+def test_latency_and_loss_are_kept_over_time(cluster: FabricCluster) -> None:
+    """Real probes over a wire whose delay is known, and which loses packets for a while."""
+    wait_for(lambda: all_measured(cluster), "every pair is measured", every_s=0.2)
+    began = time.time()
+
+    def latest(name: str) -> list[float]:
+        found = cluster.client.distance_trends("a1", "d1", since_s=120, points=2)
+        both = zip(found["times"], found["series"][name]["values"], strict=True)
+        return [value for at, value in both if value is not None and at + found["step_s"] > began]
+
+    expected_ms = cluster.fabric.rtt_ms("a1", "d1", DELAYS_MS)
+    rtt = wait_for(lambda: latest("rtt"), "it is recorded", every_s=0.2)
+    assert 0.8 * expected_ms < rtt[-1] < 3 * expected_ms + 20, (rtt, expected_ms)
+    cluster.fabric.set_wire("leaf-4", DELAYS_MS["leaf-4"], loss=0.3)
+    try:
+        wait_for(lambda: any(loss > 0 for loss in latest("loss")), "what is lost is recorded", every_s=0.2)
+    finally:
+        cluster.fabric.set_wire("leaf-4", DELAYS_MS["leaf-4"])
+    wait_for(lambda: all_measured(cluster), "the way is open again", every_s=0.2)
+    whole = cluster.client.distance_trends("a1", "d1", since_s=86_400)
+    values = whole["series"]["rtt"]["values"]
+    assert whole["step_s"] == 600
+    assert values[0] is None, "nobody measured a day ago: gaps stay gaps"
+    assert values[-1] is not None or values[-2] is not None
+
+
 def test_levels_are_discovered_as_the_switches_are_built_and_can_be_accepted(cluster: FabricCluster) -> None:
     wait_for(lambda: all_measured(cluster), "every pair is measured", every_s=0.2)
     built = {frozenset(host for host in HOSTS if HOSTS[host] == leaf) for leaf in HOSTS.values()}

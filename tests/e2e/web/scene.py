@@ -16,7 +16,7 @@ _H200 = [{"count": 8, "model": "H200", "memory": "141GiB"}]
 _FABRIC = {"prefix": "gpu", "spines": 2, "leaves_per_spine": 2, "nodes_per_leaf": 4, "racks_per_leaf": 2, "gpus": _H200}
 #: 1,250 nodes, 10,000 GPUs.
 LARGE_FABRIC = _FABRIC | {"spines": 5, "leaves_per_spine": 5, "nodes_per_leaf": 50, "racks_per_leaf": 5, "zones": 5}
-_GPUS = {"kind": "simulated", "forever": True, "leaf_spine": _FABRIC}
+_GPUS = {"kind": "simulated", "forever": True, "leaf_spine": _FABRIC, "observe": {"every": "1s"}}
 _CLOUD = {"prefix": "cloud", "count": 4, "capacity": {"cpu": 16, "memory": "64GiB"}}
 _HOSTS = {"prefix": "hypervisor", "count": 2, "capacity": {"cpu": 8, "memory": "32GiB"}}
 SETTINGS: dict[str, Any] = {
@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
             "vms_of_others": ["legacy"],
         },
     },
-    "subsystems": {"cost": {"every": "200ms"}},
+    "subsystems": {"cost": {"every": "200ms"}, "trends": {"every": "1s"}},
 }
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.e2e.web.scene import scene
 from tests.patience import wait_for
 from tests.servers.browser import page_of
+from tests.servers.measured_nodes import measured_nodes, reported
 
 from dovetail.client import Client
 
@@ -86,7 +87,11 @@ def test_a_vm_is_switched_copied_and_moved(chromium: Any, client: Client) -> Non
         page.get_by_role("link", name="legacy").click()
         page.get_by_role("button", name="Adopt…").click()
         page.get_by_role("button", name="Adopt", exact=True).click()
-        wait_for(lambda: client.workload("legacy")["state"] == "running", "it is a workload")
+
+        def states() -> list[str]:
+            return [row["state"] for row in client.workloads(name="legacy")["items"]]
+
+        wait_for(lambda: states() == ["running"], "it is a workload")
 
 
 def test_the_matrix_opens_to_nodes_and_to_one_pair(chromium: Any, client: Client) -> None:
@@ -94,6 +99,8 @@ def test_the_matrix_opens_to_nodes_and_to_one_pair(chromium: Any, client: Client
     with page_of(chromium, client, "/network?level=leaf") as (page, _):
         expect(page.locator(".matrix tbody tr")).to_have_count(4)
         page.get_by_role("button", name="s1-l1 – s1-l2").first.click()
+        expect(page.get_by_role("region", name="Two domains")).to_contain_text("Nobody measured in that time.")
+        page.get_by_role("button", name="Nodes of s1-l1").click()
         expect(page.get_by_role("heading", name="the nodes of leaf s1-l1")).to_be_visible()
         page.get_by_role("button", name="gpu-s1-l1-n1 – gpu-s1-l1-n2: 42, set by hand").click()
         expect(page.get_by_role("region", name="One pair")).to_contain_text("42 of 100, set by hand")
@@ -101,3 +108,27 @@ def test_the_matrix_opens_to_nodes_and_to_one_pair(chromium: Any, client: Client
         assert "from=gpu-s1-l1-n1" in page.url
         page.get_by_role("button", name="rack", exact=True).click()
         expect(page.locator(".matrix tbody tr")).to_have_count(8)
+
+
+def test_measured_latency_and_loss_are_drawn_over_time(chromium: Any, client: Client) -> None:
+    leaves = {"near": ["probed-[1-3]"], "far": ["probed-[4-6]"]}
+    with measured_nodes(client):
+        client.set_topology({"levels": [{"name": "side"}], "domains": {"side": leaves}})
+        client.report_probes("probed-1", reported([{"node": "probed-4", "sent": 4, "rtts_us": [900.0, 900.0]}], []))
+        with page_of(chromium, client, "/network?level=side") as (page, _):
+            page.get_by_role("button", name="far – near").first.click()
+            panel = page.get_by_role("region", name="Two domains")
+            expect(panel.get_by_role("img", name="Round trip between far and near").locator("polyline")).to_have_count(
+                1
+            )
+            expect(panel.get_by_text("dovetail distance trends far near --level side --since 1h")).to_be_visible()
+            panel.get_by_role("button", name="24 h").click()
+            expect(panel.get_by_role("img", name="near over the last 24 h")).to_have_count(2)
+            assert "between=far&and=near&range=24h" in page.url, "the address holds what is shown"
+            expect(panel.get_by_role("button", name="7 d")).to_have_count(0)
+            page.goto(f"{client.url}/network?from=probed-1&to=probed-4")
+            one = page.get_by_role("region", name="One pair")
+            expect(one.get_by_role("img", name="Packets lost between probed-1 and probed-4")).to_be_visible()
+            page.goto(f"{client.url}/network?from=probed-1&to=cloud-1")
+            expect(page.get_by_role("region", name="One pair")).to_contain_text("Nobody measured in that time.")
+        client.forget_topology()

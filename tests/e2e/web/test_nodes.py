@@ -71,6 +71,29 @@ def test_the_page_of_a_node_says_what_runs_there(chromium: Any, client: Client) 
         assert page.url.endswith("?tab=hardware"), "the address holds what is shown"
 
 
+def test_the_use_of_a_node_is_drawn_over_time(chromium: Any, client: Client) -> None:
+    [row] = [one for one in client.tasks("train", namespace="research") if one["replica"] == 0]
+    node = row["node"] or ""
+
+    def recorded() -> bool:
+        found = client.trends(node=node)["series"]
+        return all(any(found[name]["values"]) for name in ("cpu", "gpu", "gpu_observed"))
+
+    wait_for(recorded, "the first sample")
+    with page_of(chromium, client, f"/node/{node}") as (page, _):
+        panel = page.get_by_role("region", name="Use over time")
+        expect(panel.get_by_role("img", name="GPU over the last 1 h").locator("polyline")).to_have_count(2)
+        expect(panel.get_by_text("observed", exact=True)).to_have_count(3)
+        panel.get_by_role("button", name="7 d").click()
+        expect(panel.get_by_role("img", name="Memory over the last 7 d").locator("polyline")).to_have_count(2)
+        assert page.url.endswith("?range=7d"), "the address holds what is shown"
+        expect(panel.get_by_text(f"dovetail trends --node {node} --since 7d")).to_be_visible()
+    with page_of(chromium, client, "/node/cloud-3") as (page, _):
+        panel = page.get_by_role("region", name="Use over time")
+        expect(panel).to_contain_text("the machine does not measure its use")
+        expect(panel.get_by_role("img", name="GPU")).to_have_count(0)
+
+
 def test_labels_are_changed_and_refusals_are_told(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/node/cloud-2") as (page, faults):
         page.get_by_role("button", name="Labels…").click()

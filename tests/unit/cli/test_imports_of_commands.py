@@ -90,6 +90,7 @@ ASKED = """
     traffic
     distance get node-1 node-2
     distance measured
+    distance trends node-1 node-2
     topology discover
     vm
     backend

@@ -38,6 +38,39 @@ def test_distances_follow_what_is_measured_and_what_is_set_or_described_stays_ab
         wait_for(lambda: client.measured_distances()["total"] == 10, "its pairs are gone")
 
 
+def test_what_was_measured_is_kept_over_time_for_pairs_and_for_domains(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, subsystems=QUICK)
+    domains = {"leaf": {"east": NAMES[:3], "west": NAMES[3:]}}
+
+    def values(client: Client, name: str, *ends: str, level: str | None = None) -> list[float | None]:
+        found = client.distance_trends(*ends, level=level, since_s=3600, points=1)
+        return found["series"][name]["values"]
+
+    with serving(settings) as url, Client(url) as client:
+        join_measured(client, NAMES)
+        client.set_topology({"levels": [{"name": "leaf"}], "domains": domains})
+        assert values(client, "rtt", "n1", "n4") == [1.0], "1000 to 1003 microseconds, three digits"
+        assert values(client, "rtt", "n4", "n1") == values(client, "rtt", "n1", "n4")
+        assert values(client, "loss", "n1", "n4") == [0.0]
+        assert values(client, "rtt", "east", "west", level="leaf") == [1.0]
+        near = values(client, "rtt", "east", "east", level="leaf")[0]
+        assert near is not None
+        assert 0.1 <= near < 0.11
+        client.report_probes("n1", reported([{"node": "n2", "sent": 4, "rtts_us": []}], []))
+        wait_for(lambda: values(client, "loss", "n1", "n2") == [0.5], "one round of two had no answer")
+        assert values(client, "rtt", "n1", "n2")[0] == near, "a lost packet has no round-trip time"
+        assert values(client, "rtt", "n1", "node-1") == [None], "nobody measured"
+        assert 0.1 < (values(client, "rtt")[0] or 0.0) < 1.0, "all pairs together"
+        with pytest.raises(DovetailError, match="is missing"):
+            values(client, "rtt", "n1")
+        with pytest.raises(DovetailError, match="there is no leaf 'north'"):
+            values(client, "rtt", "east", "north", level="leaf")
+        with pytest.raises(DovetailError, match="no node 'n9'"):
+            values(client, "rtt", "n1", "n9")
+    with serving(settings) as url, Client(url) as client:
+        assert values(client, "rtt", "n1", "n4") == [1.0], "it is kept over a restart"
+
+
 def test_orders_of_other_nodes_are_not_for_everybody_and_nonsense_is_refused(tmp_path: Path) -> None:
     with serving(settings_in(tmp_path)) as url, Client(url) as client:
         token = client.register_node({"name": "n1", "capacity": {"cpu": 1}})["token"]

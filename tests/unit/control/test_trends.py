@@ -130,3 +130,27 @@ def test_a_server_records_what_it_does_and_remembers_it(tmp_path: Path) -> None:
             client.trends(since_s=1)
     with serving(settings(tmp_path)) as url, Client(url) as client:
         assert last(client, "cpu") is not None, "what was recorded before the restart is still there"
+
+
+def of_node(client: Client, node: str, name: str) -> float | None:
+    found = client.trends(since_s=60, points=1, series=[name], node=node)
+    return found["series"][name]["values"][-1]
+
+
+def test_a_server_records_what_is_requested_of_each_node_and_what_it_measures(tmp_path: Path) -> None:
+    with serving(settings(tmp_path)) as url, Client(url) as client:
+        client.register_node({"name": "own", "capacity": {"cpu": 8, "memory": "8GiB", "gpu": 2}, "labels": {"a": "b"}})
+        client.submit({"name": "quarter", "resources": {"cpu": 2, "gpu": 1}, "node_selector": {"a": "b"}})
+        wait_for(lambda: client.heartbeat("own", used={"cpu": 4.0}) and (of_node(client, "own", "cpu") or 0) > 0.2)
+        wait_for(lambda: of_node(client, "own", "cpu_observed") == 0.5)
+        assert of_node(client, "own", "memory_observed") is None, "it does not tell"
+        assert (of_node(client, "own", "gpu") or 0) > 0.4
+        assert of_node(client, "node-1", "cpu_observed") is None
+        whole = client.trends(since_s=7 * 86_400, node="own")
+        assert whole["step_s"] == 3600
+        assert whole["groups"] == {}
+        assert whole["series"]["cpu"]["title"] == "CPU requested"
+        with pytest.raises(DovetailError, match="no node 'nobody'"):
+            client.trends(node="nobody")
+    with serving(settings(tmp_path)) as url, Client(url) as client:
+        assert of_node(client, "own", "cpu_observed") == 0.5, "it is kept over a restart"

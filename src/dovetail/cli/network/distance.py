@@ -1,5 +1,6 @@
 """`dovetail distance`: how far nodes are from each other, and distances set by hand."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +11,13 @@ from dovetail.cli.terminal.default_action import default_group
 from dovetail.cli.terminal.failure import ExitCode, Failure
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.parameters import Argument, Option
+from dovetail.cli.terminal.past import ACCEPTED, seconds_ago
 from dovetail.cli.terminal.server import Url, connect
 from dovetail.model.text.listing import count
 
 command = default_group("Distances between nodes, 0 to 100; `distance` alone lists those that were set by hand.")
 
+NOT_MEASURED = "nobody measured in that time; agents on both sides measure it (`dovetail distance measured`)"
 One = Annotated[str, Argument(metavar="NODE", help="A node.")]
 Other = Annotated[str, Argument(metavar="NODE", help="Another one.")]
 
@@ -46,6 +49,24 @@ def measured(
     with connect(url) as client:
         found = client.measured_distances(node, limit=limit)
     show(found, output, lambda wide: render.measured_network.measured_list(found, wide))
+
+
+@command.action("trends")
+def trends(
+    one: Annotated[str, Argument(metavar="NODE", help="A node; with --level, a domain.")],
+    other: Annotated[str, Argument(metavar="NODE", help="Another one.")],
+    level: Annotated[str | None, Option(metavar="LEVEL", help="Between two domains of it, such as leaf.")] = None,
+    since: Annotated[str, Option(metavar="TIME", help=f"From when on: {ACCEPTED}; 24h at most.")] = "1h",
+    points: Annotated[int, Option(metavar="N", min=1, max=2000, help="How many steps at most.")] = 48,
+    output: Output = Format.TABLE,
+    url: Url = None,
+) -> None:
+    """The round-trip time and the loss that agents measured between two nodes or two domains, over time. The server
+    keeps an hour in minutes and a day in steps of ten minutes; `·` marks time in which nobody measured."""
+    with connect(url) as client:
+        since_s = seconds_ago("--since", since, time.time(), least_s=10.0, most_s=86_400.0)
+        found = client.distance_trends(one, other, level=level, since_s=since_s, points=points)
+    show(found, output, lambda wide: render.overview.trend_lines(found, wide, NOT_MEASURED))
 
 
 @command.action("set")

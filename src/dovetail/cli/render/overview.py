@@ -50,7 +50,10 @@ def _next(item: AttentionItem, wide: bool) -> Text:
 # --- trends ----------------------------------------------------------------------------------------------------
 
 
-def trend_lines(found: TrendAnswer, wide: bool = False) -> Drawing:
+NOTHING_YET = "nothing was recorded in that time yet; the server takes a sample every ten seconds"
+
+
+def trend_lines(found: TrendAnswer, wide: bool = False, nothing: str = NOTHING_YET) -> Drawing:
     """One line a series: its bars, what it is now, and the range."""
     shown = {name: one for name, one in found["series"].items() if wide or _has_any(one)}
     shares = {name: one for name, one in shown.items() if wide or not name.endswith(_AMOUNTS)}
@@ -66,7 +69,7 @@ def trend_lines(found: TrendAnswer, wide: bool = False) -> Drawing:
             parts += [Text(f"\n{title}", style="dim"), table(_COLUMNS, largest, wide)]
             parts += and_more(len(series) - len(largest), "row")
     if not parts:
-        return Text("nothing was recorded in that time yet; the server takes a sample every ten seconds")
+        return Text(nothing)
     step = span(found["step_s"])
     return Stack(Text(f"each bar is {step}; the last is now", style="dim"), *parts)
 

@@ -38,6 +38,12 @@ def past_moment(option: str, text: str | None, now: float) -> float | None:
         raise Failure(f"{option} {text[:60]!r} is not a time; write {ACCEPTED}", ExitCode.USAGE) from None
 
 
+def seconds_ago(option: str, text: str, now: float, least_s: float, most_s: float) -> float:
+    """How long ago that was, within what there is. Raises Failure."""
+    moment = past_moment(option, text, now)
+    return min(most_s, max(least_s, now - (now if moment is None else moment)))
+
+
 def _duration_s(word: str) -> float:
     """`90s`, `1h30m`, `7d`. The model reads durations too, but takes longer to import than most commands run."""
     if not _PARTS.fullmatch(word):

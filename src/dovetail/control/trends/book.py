@@ -13,6 +13,8 @@ from sqlalchemy import Connection, delete, select
 from sqlalchemy.dialects.sqlite import insert
 
 from dovetail.control.trends.down_sampling import TIERS, Bucket, Steps, TrendTier, TrendWindow, add
+from dovetail.control.trends.keyed_book import KeyedBook
+from dovetail.control.trends.node_series import NODE_SERIES
 from dovetail.control.trends.tables import buckets
 from dovetail.store.subsystem_tables import SubsystemTables
 
@@ -32,6 +34,7 @@ class TrendBook:
     def __init__(self, database: SubsystemTables | None) -> None:
         assert database is not None
         self.database = database
+        self.nodes = KeyedBook(database, NODE_SERIES)
         self._counts: Callable[[], LoopCounts] | None = None
         self._lock = threading.Lock()
         self._open: dict[TrendTier, tuple[int, Bucket]] = {}  # the buckets that samples are added to now

@@ -5,7 +5,7 @@ hide what matters. Guarantees: a mean over wider buckets is exactly the mean of 
 between; where nothing was added there is no value, never a zero.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 
@@ -64,10 +64,10 @@ class TrendWindow:
         return [float(self.start + i * self.step_s) for i in range(self.count)]
 
 
-def window(now: float, since_s: float, points: int) -> TrendWindow:
+def window(now: float, since_s: float, points: int, tiers: Sequence[TrendTier] = TIERS) -> TrendWindow:
     """The last so many seconds, in so many steps or fewer: each a multiple of the finest buckets that reach so far
     back."""
-    tier = next((one for one in TIERS if since_s <= one.keep_s), TIERS[-1])
+    tier = next((one for one in tiers if since_s <= one.keep_s), tiers[-1])
     since_s = min(since_s, tier.keep_s)
     step_s = max(1, ceil(since_s / points / tier.step_s)) * tier.step_s
     last = floor(now / step_s) * step_s

@@ -15,7 +15,7 @@ from dovetail.control.trends.book import TrendBook
 from dovetail.control.trends.series import values_of
 from dovetail.engine.pieces import Pieces
 from dovetail.engine.questions.questions import Questions
-from dovetail.engine.questions.trend_questions import TrendSample
+from dovetail.engine.questions.trend_questions import NodeShares, TrendSample
 from dovetail.model.text.quantity import Duration
 from dovetail.model.text.strict import Strict
 
@@ -40,10 +40,20 @@ class TrendRecorder(Subsystem):
             at = time.time()
             sample = await self.context.ask_in_pieces(partial(_sample, at))
             counts, now = await self.context.ask(lambda _: self._book.counts()), time.monotonic()
+            nodes = await self.context.ask(partial(_nodes, at))
             values = values_of(sample, before, counts, now - began)
             before, began = counts, now
-            await asyncio.to_thread(self._book.record, at, values)
+            await asyncio.to_thread(self._record, at, values, nodes)
+
+    def _record(self, at: float, values: dict[str, float], nodes: NodeShares) -> None:
+        self._book.record(at, values)
+        self._book.nodes.add(at, nodes.names, nodes.values)
+        self._book.nodes.save(at)
 
 
 def _sample(at: float, questions: Questions) -> Pieces[TrendSample]:
     return questions.trends.sample(at)
+
+
+def _nodes(at: float, questions: Questions) -> NodeShares:
+    return questions.trends.node_shares(at)

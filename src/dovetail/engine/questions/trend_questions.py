@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dovetail.cluster.arrays import F8
 from dovetail.cluster.network.levels import PresentLevel, present_levels
 from dovetail.engine.pieces import Pieces
 from dovetail.engine.questions.fragmentation import free_and_unusable
 from dovetail.engine.questions.usage_gauges import UsageGauges
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import QueuePlace
-from dovetail.model.resources import CPU, GPU, SLOTS
+from dovetail.model.resources import CPU, GPU, MEMORY, SLOTS
 
 ROWS = 256  # nodes that are looked at in one piece
 WORKS = 2000  # workloads, in the same way
@@ -24,6 +25,8 @@ MOST_QUEUES = 9
 MOST_RESOURCES = 8
 OTHERS = "others"
 LEAF = "leaf"
+NODE_RESOURCES = (CPU, MEMORY, GPU)
+STALE_S = 120.0  # what a node measured longer ago says nothing about now
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,15 @@ class TrendSample:
     wait_p90_s: float | None
     waiting_by_queue: dict[str, int]
     use: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeShares:
+    """`values` is float64[node, 2 x resource]: the allocated share of each of `NODE_RESOURCES`, then the measured one.
+    It is nan where the node has nothing of it, or does not tell."""
+
+    names: list[str]
+    values: F8
 
 
 class TrendQuestions:
@@ -61,6 +73,23 @@ class TrendQuestions:
             yield
         p90 = float(np.percentile(waits_s, 90)) if waits_s else None
         return TrendSample(kept, fragmented, len(waits_s), p90, self._named(by_queue), use)
+
+    def node_shares(self, now: float) -> NodeShares:
+        """Short: some operations on columns. A resource of which a node has never measured any use is taken as one that
+        it does not measure: whoever reports its use leaves out what it cannot see."""
+        cluster = self._state.cluster
+        tables, trend, n = cluster.resources, cluster.usage_trend, cluster.width
+        indexes = [tables.index[name] for name in NODE_RESOURCES]
+        capacity = tables.capacity[indexes, :n]
+        capacity = np.where(capacity > 0, capacity, np.nan)
+        level = np.zeros((len(indexes), n))
+        there = [place for place, index in enumerate(indexes) if index < len(trend.level)]
+        level[there] = trend.level[[indexes[place] for place in there], :n]
+        is_told = (level != 0) & cluster.online[:n] & (now - trend.at[:n] <= STALE_S)
+        observed = np.where(is_told, tables.observed[indexes, :n], np.nan)
+        values = np.concatenate([tables.allocated[indexes, :n] / capacity, observed / capacity])
+        rows = np.flatnonzero(cluster.present[:n])
+        return NodeShares([cluster.names[row] for row in rows.tolist()], values.T[rows])
 
     def _named(self, by_queue: Counter[int]) -> dict[str, int]:
         """The longest ones, and the others together."""

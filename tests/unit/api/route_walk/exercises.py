@@ -260,7 +260,7 @@ def heartbeat(walk: Walk) -> None:
     walk.client.remove_node("beating")
 
 
-@exercises("POST /nodes/{name}/probes", "GET /distances/measured", "GET /topology/discovered")
+@exercises("POST /nodes/{name}/probes", "GET /distances/measured", "GET /distances/trends", "GET /topology/discovered")
 def probes(walk: Walk) -> None:
     with measured_nodes(walk.client) as names:
         walk.client.register_node({"name": "silent", "capacity": {"cpu": 1}})
@@ -271,6 +271,7 @@ def probes(walk: Walk) -> None:
         assert found["total"] == len(names) * (len(names) - 1) // 2
         assert walk.client.measured_distances(names[0], limit=2)["items"][0]["to"] == names[1]
         assert walk.client.distance(*names[:2])["source"] == "measured"
+        assert walk.client.distance_trends(*names[:2], since_s=60, points=1)["series"]["loss"]["values"] == [0.0]
         (level,) = walk.client.discovered_topology()["levels"]
         assert [one["nodes"] for one in level["domains"]] == [names[:3], names[3:]]
 
@@ -659,6 +660,7 @@ def events(walk: Walk) -> None:
 def overview(walk: Walk) -> None:
     walk.running("seen", resources={"gpu": 1})
     assert walk.client.trends(since_s=600, points=10, series=["cpu", "use_by_domain"])["step_s"] == 60
+    assert walk.client.trends(node="node-1")["series"]["cpu"]["title"] == "CPU requested"
     with walk.submitted("waits-for-ever", resources=TOO_LARGE):
         wait_for(lambda: walk.client.attention()["items"])
         assert any(row["name"] == "seen" for row in walk.client.recent_decisions(limit=100))

@@ -265,6 +265,7 @@ def overview(walk: CommandWalk) -> None:
     walk.client.submit({"name": "much-too-large", "resources": {"cpu": 12345}})
     wait_for(lambda: "much-too-large fits on no node" in walk.run("attention"))
     walk.run("trends cpu waiting --since 2h")
+    walk.run("trends cpu --node node-1 --since 7d")
     walk.client.cancel("much-too-large")
     walk.client.cancel("decided-here")
 
@@ -333,12 +334,13 @@ def topology(walk: CommandWalk) -> None:
     assert not walk.client.topology()["definition"]
 
 
-@uses("topology discover", "distance measured")
+@uses("topology discover", "distance measured", "distance trends")
 def measured_network(walk: CommandWalk) -> None:
     with measured_nodes(walk.client) as names:
         assert "measured" in walk.run(f"distance measured {names[0]}")
         assert "BANDWIDTH" in walk.run("distance measured --limit 3")
         assert "ago" in walk.run(f"distance get {names[0]} {names[1]}")
+        assert "Round trip" in walk.run(f"distance trends {names[0]} {names[1]}")
         assert "leaf-2" in walk.run("topology discover")
         assert "accepted" in walk.run("topology discover --accept")
         assert walk.client.topology()["definition"]["nodes"][names[0]] == {"leaf": "leaf-1"}

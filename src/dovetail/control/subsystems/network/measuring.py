@@ -90,7 +90,7 @@ class NetworkMeasuring(Subsystem):
     async def stop(self) -> None:
         self._board.assign(None)
         if self._board.pairs():
-            await asyncio.to_thread(self._save)
+            await asyncio.to_thread(self._save, time.time())
 
     @property
     def _plan_every_s(self) -> float:
@@ -110,7 +110,7 @@ class NetworkMeasuring(Subsystem):
             took_s = time.monotonic() - now
             self._publish_at = now + max(self._settings.publish_every, PAUSES * took_s)
         if now - self._saved_at >= SAVE_EVERY_S and self._board.pairs():
-            await asyncio.to_thread(self._save)
+            await asyncio.to_thread(self._save, at)
             self._saved_at = now
 
     async def _plan(self, nodes: list[str], now: float) -> None:
@@ -204,11 +204,13 @@ class NetworkMeasuring(Subsystem):
         if self._board.forget(time.time() - self._settings.forget_after) or self._board.pairs():
             await self._publish()
 
-    def _save(self) -> None:
-        tables = self.context.tables
+    def _save(self, at: float) -> None:
+        tables, trends = self.context.tables, self._board.trends
         assert tables is not None, "declared with migrations"
+        assert trends is not None, "made with the tables"
         tables.open()
         write_pairs(tables, self._board.pairs())
+        trends.save(at)
 
     def _key(self) -> bytes:
         """The secret of all keys of probes, made once."""

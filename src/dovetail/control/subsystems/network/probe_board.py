@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dovetail.access.probe_keys import node_key, pair_key, probe_id
+from dovetail.control.subsystems.network.pair_trends import PAIR_SERIES, columns, round_of, trend_key
+from dovetail.control.trends.keyed_book import KeyedBook
 from dovetail.network_measurement.contradictions import DescriptionContradiction
 from dovetail.network_measurement.network_map import NetworkMap
 from dovetail.network_measurement.pair_history import PairFigures, PairHistory
@@ -63,8 +65,9 @@ class MeasuredBetween:
 
 
 class ProbeBoard:
-    def __init__(self, _tables: SubsystemTables | None = None) -> None:
+    def __init__(self, tables: SubsystemTables | None = None) -> None:
         self._lock = threading.Lock()
+        self.trends = None if tables is None else KeyedBook(tables, PAIR_SERIES)
         self.is_enabled = False  # the subsystem runs, and is to measure
         self._agents: dict[str, ProbedAgent] = {}
         self._assignment: ProbeAssignment | None = None
@@ -171,10 +174,12 @@ class ProbeBoard:
             return sorted(name for name, one in self._agents.items() if one.port is not None)
 
     def take_in(self, at: float, alive: Container[str]) -> bool:
-        """Add what agents reported to the statistics. Returns whether something has changed that counts."""
+        """Add what agents reported to the statistics. Returns whether something has changed that counts. Raises
+        StoreError."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         changed = False
+        rounds: list[tuple[str, tuple[float, float]]] = []
         for node, report in waiting:
             if node not in alive:
                 continue
@@ -182,10 +187,13 @@ class ProbeBoard:
                 if result["node"] in alive and result["sent"]:  # one that has gone says nothing about the network
                     history = self._history(node, result["node"])
                     changed |= history.add_round(result["rtts_us"], result["sent"], at)
+                    rounds.append((trend_key(node, result["node"]), round_of(result)))
             for train in report["trains"]:
                 if train["node"] in alive and train["mbps"] > 0:
                     history = self._history(node, train["node"])
                     changed |= history.add_train(train["mbps"], at, at_least=train["at_least"])
+        if rounds and self.trends is not None:
+            self.trends.add(at, *columns(rounds))
         return changed
 
     def _history(self, one: str, other: str) -> PairHistory:

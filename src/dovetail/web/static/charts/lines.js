@@ -12,22 +12,22 @@ export function spark(values, { top, title }) {
   const last = Math.max(1, values.length - 1);
   const point = (/** @type {number} */ value, /** @type {number} */ place) => `${((place * 100) / last).toFixed(2)},${(26 - (value / most) * 24).toFixed(2)}`;
   return html`<svg viewBox="0 0 100 28" preserveAspectRatio="none" role="img" aria-label=${title}>
-    ${pieces(values, point).map((points) => svg`<polyline fill="none" stroke="var(--accent)" stroke-width="1.5" vector-effect="non-scaling-stroke" points=${points} />`)}
+    ${pieces(values, point).map((points) => svg`<polyline fill="none" stroke="var(--accent)" stroke-width="1.5" stroke-linecap="round" vector-effect="non-scaling-stroke" points=${points} />`)}
   </svg>`;
 }
 
-/** The parts of a line between gaps. @param {Values} values @param {(value: number, place: number) => string} point */
+/** The parts of a line between gaps; one value alone is a dot. @param {Values} values @param {(value: number, place: number) => string} point */
 function pieces(values, point) {
   /** @type {string[]} */
   const found = [];
-  let current = "";
-  values.forEach((value, place) => {
-    if (value === null) {
-      if (current) found.push(current);
-      current = "";
-    } else current += `${point(value, place)} `;
-  });
-  if (current) found.push(current);
+  /** @type {string[]} */
+  let current = [];
+  const end = () => {
+    if (current.length) found.push((current.length === 1 ? [...current, ...current] : current).join(" "));
+    current = [];
+  };
+  values.forEach((value, place) => (value === null ? end() : void current.push(point(value, place))));
+  end();
   return found;
 }
 
@@ -41,7 +41,7 @@ export function lines({ times, series, height = 160, top, words, title }) {
   const y = (/** @type {number} */ value) => height - 18 - (value / most) * (height - 28);
   const x = (/** @type {number} */ place) => (place * WIDTH) / Math.max(1, times.length - 1);
   const drawn = series.map((one, index) =>
-    pieces(one.values, (value, place) => `${x(place).toFixed(1)},${y(value).toFixed(1)}`).map((points) => svg`<polyline fill="none" stroke=${category(index)} stroke-width="1.5" vector-effect="non-scaling-stroke" points=${points} />`),
+    pieces(one.values, (value, place) => `${x(place).toFixed(1)},${y(value).toFixed(1)}`).map((points) => svg`<polyline fill="none" stroke=${category(index)} stroke-width="1.5" stroke-linecap="round" vector-effect="non-scaling-stroke" points=${points} />`),
   );
   return html`${frame(times, height, most, words, title, drawn)}${legend(series.map((one) => one.name))}`;
 }

@@ -1,6 +1,6 @@
 /** One node: what it is, what runs there, what happened to it. */
 import { html, nothing } from "../core/view.js";
-import { get, segment, send } from "../core/api.js";
+import { get, getShared, segment, send } from "../core/api.js";
 import { definePage } from "../core/page.js";
 import { go, setQuery } from "../core/route.js";
 import { ago, amount, bytes, count, duration, percent, plural, time } from "../core/format.js";
@@ -13,12 +13,16 @@ import { commandToCopy, empty } from "../parts/states.js";
 import { exportButtons, table } from "../parts/table.js";
 import { labelTags, nodeButtons, nodeState } from "../parts/node_actions.js";
 import { inventoryPanel } from "../parts/node_inventory.js";
+import { nodeTrends } from "../parts/node_trends.js";
+import { rangeOf } from "../parts/time_range.js";
 
 /** @typedef {import("../types").Schemas["NodeDetail"]} NodeDetail */
 /** @typedef {import("../types").Schemas["NodeTask"]} NodeTask */
 /** @typedef {import("../types").Schemas["HistoryRow"]} HistoryRow */
-/** @typedef {{node: NodeDetail, tasks: NodeTask[], events: HistoryRow[], words: string}} NodeData */
+/** @typedef {import("../types").Schemas["TrendAnswer"]} TrendAnswer */
+/** @typedef {{trends: TrendAnswer, node: NodeDetail, tasks: NodeTask[], events: HistoryRow[], words: string}} NodeData */
 
+const POINTS = 168;
 const TABS = /** @type {const} */ ([["tasks", "Tasks"], ["events", "Events"], ["hardware", "Hardware"], ["words", "Diagnostics"], ["definition", "Definition"]]);
 
 /** @param {NodeDetail} node */
@@ -33,7 +37,7 @@ function sentence(node) {
 function resourceStat(node, resource) {
   const use = node.resources[resource];
   const held = use.reserved ? `, ${amount(resource, use.reserved)} reserved` : "";
-  const seen = use.observed ? `, ${amount(resource, use.observed)} in use by others` : "";
+  const seen = use.observed ? `, ${amount(resource, use.observed)} measured` : "";
   return html`<div class="panel stat"><div class="k">${resource === "cpu" || resource === "gpu" ? resource.toUpperCase() : resource[0].toUpperCase() + resource.slice(1)}</div>
     <div class="v">${percent(use.share)} <small>${amount(resource, use.allocated)} of ${amount(resource, use.capacity)}${held}${seen}</small></div>
     ${meter(use.share, resource, use.reserved / use.capacity)}</div>`;
@@ -118,8 +122,9 @@ export default definePage({
   load: async ({ route, signal }) => {
     const name = route.rest[0] ?? "";
     const at = `/nodes/${segment(name)}`;
-    const [node, tasks, events, words] = await Promise.all([get(at, {}, signal), get(`${at}/tasks`, {}, signal), get("/events", { node: name, newest: true, limit: 100 }, signal), get(`${at}/diagnostics`, {}, signal)]);
-    return { node, tasks: tasks.items, events: events.items, words };
+    const { seconds } = rangeOf(route.query);
+    const [node, tasks, events, words, trends] = await Promise.all([get(at, {}, signal), get(`${at}/tasks`, {}, signal), get("/events", { node: name, newest: true, limit: 100 }, signal), get(`${at}/diagnostics`, {}, signal), getShared(9, "/trends", { node: name, since: seconds, points: POINTS }, signal)]);
+    return { node, tasks: tasks.items, events: events.items, words, trends };
   },
   view: (data, { route, reload }) => {
     const { node } = data;
@@ -132,6 +137,7 @@ export default definePage({
       ${quarantine(node)}
       <div class="grid node-use">${resources.map((name) => resourceStat(node, name))}</div>
       ${gpus(node, data.tasks)}
+      ${nodeTrends(data.trends, node.name, route.query)}
       <div class="panel"><h2>Labels and taints</h2>${Object.keys(node.labels).length ? labelTags(node.labels) : html`<span class="soft">No labels.</span>`} ${node.taints.map((taint) => html`<span class="tag warn">${taint}</span> `)}</div>
       <div class="panel">${tabs(TABS.map(([value, words]) => /** @type {const} */ ([value, value === "tasks" ? `${words} ${count(data.tasks.length)}` : words])), tab, (value) => setQuery({ tab: value === "tasks" ? null : value }))}${shown(data, tab)}</div>`;
   },

@@ -2,26 +2,19 @@
 import { html, nothing } from "../core/view.js";
 import { getShared } from "../core/api.js";
 import { definePage } from "../core/page.js";
-import { setQuery } from "../core/route.js";
 import { clock, count, plural } from "../core/format.js";
 import { heatStrip } from "../charts/bars.js";
 import { stackedArea } from "../charts/lines.js";
-import { segments } from "../parts/choices.js";
 import { commandToCopy } from "../parts/states.js";
 import { attentionPanel } from "../parts/overview/attention.js";
 import { CHANGES, changesPanel } from "../parts/overview/changes.js";
 import { decisionsPanel } from "../parts/overview/decisions.js";
 import { statTiles } from "../parts/overview/stats.js";
+import { rangeChoice, recordedRange } from "../parts/time_range.js";
 
 /** @typedef {import("../types").Schemas} Schemas */
 /** @typedef {{summary: Schemas["ClusterSummary"], attention: Schemas["AttentionAnswer"], trends: Schemas["TrendAnswer"], decisions: Schemas["RecentDecision"][], changes: Schemas["HistoryRow"][]}} Data */
 
-/** @type {readonly (readonly [string, string])[]} */
-const RANGES = [["1h", "1 h"], ["24h", "24 h"], ["7d", "7 d"]];
-/** @type {Record<string, number>} */
-const SECONDS = { "1h": 3600, "24h": 86400, "7d": 7 * 86400 };
-/** What is shown of a server that has not recorded so long yet. @type {readonly (readonly [number, string])[]} */
-const SHORTER = [[300, "5 min"], [900, "15 min"], [1800, "30 min"], [3600, "1 h"], [4 * 3600, "4 h"], [12 * 3600, "12 h"], [86400, "24 h"], [3 * 86400, "3 d"]];
 const POINTS = 48;
 const SERIES = "cpu,memory,gpu,fragmentation,waiting,wait_p90,decisions,decision_p99,failures,waiting_by_queue,use_by_domain";
 const MOST_CHANGES = 300;
@@ -44,24 +37,14 @@ function slowly(key, forS, ask) {
   return answer;
 }
 
-/** @param {URLSearchParams} query */
-const rangeOf = (query) => RANGES.find(([name]) => name === query.get("range")) ?? RANGES[0];
-
-/** The chosen range, or as much of it as was recorded: seconds and words. @param {URLSearchParams} query @returns {readonly [number, string]} */
-function shownRange(query) {
-  const [name, words] = rangeOf(query);
-  const recorded = Date.now() / 1000 - recordedSince;
-  return SHORTER.find(([seconds]) => recorded <= seconds && seconds < SECONDS[name]) ?? [SECONDS[name], words];
-}
-
 /** @param {URLSearchParams} query @returns {Promise<Data["trends"]>} */
 async function trendsOf(query) {
-  const [since, words] = shownRange(query);
+  const { seconds: since, words } = recordedRange(query, recordedSince);
   const found = await slowly(`trends ${words}`, 9, () => getShared(9, "/trends", { since, points: POINTS, series: SERIES }));
   const first = found.times.findIndex((/** @type {number} */ _, /** @type {number} */ at) => Object.values(found.series).some((/** @type {any} */ one) => one.values[at] !== null));
   if (first > 0 && found.times[first] > recordedSince) {
     recordedSince = found.times[first];
-    if (shownRange(query)[0] !== since) return trendsOf(query);
+    if (recordedRange(query, recordedSince).seconds !== since) return trendsOf(query);
   }
   return found;
 }
@@ -130,11 +113,10 @@ export default definePage({
     return { summary, attention, trends, decisions: decisions.items, changes: changes.items };
   },
   view: (/** @type {Data} */ data, { route }) => {
-    const [range] = rangeOf(route.query);
-    const words = shownRange(route.query)[1];
+    const { words } = recordedRange(route.query, recordedSince);
     const total = Object.values(data.summary.workloads).reduce((sum, one) => sum + one, 0);
     if (!data.summary.nodes.total) return html`<h1>Overview</h1><p class="lead">The server runs and has no nodes.</p>${firstSteps()}${data.attention.items.length ? attentionPanel(data.attention, true) : nothing}`;
-    return html`<div class="head"><div><h1>Overview</h1><p class="lead">${lead(data)}</p></div>${segments(RANGES, range, (next) => setQuery({ range: next === "1h" ? null : next }), "Time range")}</div>
+    return html`<div class="head"><div><h1>Overview</h1><p class="lead">${lead(data)}</p></div>${rangeChoice(route.query)}</div>
       ${attentionPanel(data.attention, route.query.has("all"))} ${total ? nothing : firstWork()} ${statTiles(data.summary, data.trends, words)}
       <div class="grid g2"><div>${useByDomain(data.trends, words)}</div><div>${waitingByQueue(data.trends)}${changesPanel(data.changes, data.changes.length >= MOST_CHANGES)}</div></div>
       ${decisionsPanel(data.decisions)}`;
