@@ -63,6 +63,22 @@ def test_a_running_workload_shows_answer_scores_and_output(chromium: Any, client
         assert page.locator("main img").count() == 0
 
 
+def test_the_timeline_has_every_step_with_how_long_it_took(chromium: Any, client: Client) -> None:
+    row = client.workload("runs")
+    assert row["submitted_at"] <= (row["placed_at"] or 0) <= (row["bound_at"] or 0) <= (row["started_at"] or 0)
+    with page_of(chromium, client, "/workload/default/runs") as (page, _):
+        steps = page.get_by_role("list", name="Timeline").locator("li:not(.between)")
+        assert [words.split()[1] for words in steps.all_inner_texts()] == [
+            *("submitted", "placed", "bound", "running", "done")
+        ]
+        took = page.get_by_role("list", name="Timeline").locator("li.between").all_inner_texts()
+        assert all(took), "between two steps stands how long it took, and before the last how long it goes on"
+        page.goto(f"{client.url}/workload/default/wide")
+        now = page.get_by_role("list", name="Timeline").locator("[aria-current=step]")
+        now.get_by_text("queued").wait_for()
+        assert steps.all_inner_texts()[2:] == ["○ placed", "○ bound", "○ running", "○ done"]
+
+
 def test_the_output_is_downloaded(chromium: Any, client: Client, tmp_path: Path) -> None:
     with page_of(chromium, client, "/workload/default/runs?tab=logs") as (page, _):
         page.get_by_text("follows").wait_for()

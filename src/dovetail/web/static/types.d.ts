@@ -7001,6 +7001,8 @@ export interface components {
             tasks: components["schemas"]["TaskCounts"];
             /** Placed At */
             placed_at: number | null;
+            /** Bound At */
+            bound_at: number | null;
         };
         /**
          * WorkloadKind

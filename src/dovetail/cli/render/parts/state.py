@@ -4,6 +4,7 @@ from dovetail.cli.render.parts.text import Text
 
 _SIGNS = {
     "pending": ("○", "yellow"),
+    "queued": ("○", "yellow"),
     "placed": ("◔", "blue"),
     "bound": ("◑", "blue"),
     "starting": ("◑", "blue"),
