@@ -39,6 +39,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "events": CommandEntry(_WORK, "workloads.events", "What happened, and what happens, with names."),
     "history": CommandEntry(_WORK, "workloads.history", "Workloads of the past, with CPU-hours and GPU-hours."),
     "cancel": CommandEntry(_WORK, "workloads.cancel", "Cancel workloads, by name or all that are meant."),
+    "preempt": CommandEntry(_WORK, "workloads.preempt", "Stop tasks of others for a workload that waits."),
     "attach": CommandEntry(_WORK, "workloads.attach", "Show what a running task writes, and write to its input."),
     "exec": CommandEntry(_WORK, "workloads.exec", "Run a command next to a running task."),
     "diff": CommandEntry(_WORK, "workloads.diff", "What a submit of files would change."),

@@ -102,7 +102,9 @@ class ControlPlane:
         self.access = AccessService(self.store, AdminToken(settings.token_file, is_given=given is not None))
         self.policies = PolicyService(self.questions.policies, self.store, self._apply)
         self.affinity = ServiceAffinityService(self.policies)
-        self.changes = WorkloadChanges(self.store, self.questions.workloads, self._apply)
+        self.changes = WorkloadChanges(
+            self.store, self.questions.workloads, self.questions.plans, self.ask, self._apply
+        )
         self.network = NetworkService(self.questions, self._apply)
         self._retention = RetentionService(settings.retention, self.store)
         self.recording = RecordingService(settings.recording, settings.scheduling, settings.folder, self.store)

@@ -111,6 +111,7 @@ ASKED = """
     endpoints found
     run --name guarded -- true
     retry guarded
+    preempt guarded
     exec guarded -- true
     attach guarded
     cancel guarded
@@ -133,7 +134,7 @@ OTHERS = {
     "mcp",
 }
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
-REFUSED = {"run", "retry", "exec", "attach"}
+REFUSED = {"run", "retry", "preempt", "exec", "attach"}
 
 RUNNER = """
 import contextlib, io, json, sys

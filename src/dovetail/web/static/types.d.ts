@@ -4177,6 +4177,20 @@ export interface components {
             power: components["schemas"]["MachinePower"];
         };
         /**
+         * PreemptionWish
+         * @description `tasks`: whom to stop, such as `default/batch-7.0`; a workload stands for all its tasks. `dry_run` only says what
+         *     that would do.
+         */
+        PreemptionWish: {
+            /** Tasks */
+            tasks: string[];
+            /**
+             * Dry Run
+             * @default false
+             */
+            dry_run: boolean;
+        };
+        /**
          * Preference
          * @description A preference. With a `priority` it is required at first and dropped only if nothing fits: the lowest number
          *     first, one priority at a time.

@@ -83,6 +83,22 @@ def cancel_a_selection(walk: Walk) -> None:
     walk.client.cancel("other")
 
 
+@exercises("POST /workloads/{ref}/preempt")
+def preempt(walk: Walk) -> None:
+    there = [{"require": 'node.name == "node-2"'}]
+    whole = {"priority": "low", "resources": {"cpu": "10m", "gpu": 2}, "constraints": there}
+    walk.running("in-the-way", **whole)
+    walk.client.submit({"name": "elbowing", **whole})
+    with pytest.raises(DovetailError, match="holds no node"):
+        walk.client.preempt("elbowing", ["elbowing.0"])
+    assert walk.client.preempt("elbowing", ["in-the-way"], dry_run=True)["victims"][0]["name"] == "in-the-way"
+    walk.client.preempt("elbowing", ["default/in-the-way.0"])
+    wait_for(lambda: walk.client.workload("elbowing")["state"] == "running")
+    assert walk.client.workload("in-the-way")["state"] == "pending"
+    walk.client.cancel("in-the-way")
+    walk.client.cancel("elbowing")
+
+
 @exercises("POST /workloads/{ref}/retry")
 def retry(walk: Walk) -> None:
     walk.client.submit({"name": "broken", "run": {"command": ["x"], "simulate": {"run_time": "10ms", "exit_code": 3}}})

@@ -46,6 +46,21 @@ def run_and_follow(walk: CommandWalk) -> None:
     assert walk.client.workload("followed")["state"] == "cancelled"
 
 
+@uses("preempt")
+def stop_others(walk: CommandWalk) -> None:
+    there = [{"require": 'node.name == "node-2"'}]
+    whole = {"priority": "low", "resources": {"cpu": "10m", "gpu": 2}, "constraints": there}
+    walk.running("in-the-way", **whole)
+    walk.client.submit({"name": "elbowing", **whole})
+    assert "in-the-way.0  low" in walk.run("preempt elbowing --dry-run")
+    walk.run("preempt elbowing", code=2)  # nobody is there to be asked
+    assert walk.client.workload("in-the-way")["state"] == "running"
+    assert "in-the-way.0" in walk.run("preempt elbowing --stop in-the-way.0 --yes")
+    wait_for(lambda: walk.client.workload("elbowing")["state"] == "running")
+    walk.client.cancel("in-the-way")
+    walk.client.cancel("elbowing")
+
+
 @uses("retry", "diff")
 def retry_and_compare(walk: CommandWalk) -> None:
     text = "name: fails\nrun: {command: [x], simulate: {run_time: 1ms, exit_code: 3}}\n"
