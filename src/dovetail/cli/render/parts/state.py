@@ -10,6 +10,7 @@ _SIGNS = {
     "starting": ("◑", "blue"),
     "running": ("●", "green"),
     "stopping": ("◌", "yellow"),
+    "preempted": ("◌", "yellow"),
     "succeeded": ("✓", "green"),
     "failed": ("✗", "red"),
     "cancelled": ("⊘", "dim"),
