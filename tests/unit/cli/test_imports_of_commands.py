@@ -101,6 +101,7 @@ ASKED = """
     metal savings
     token
     token join
+    token sessions
     open
     reserve
     services

@@ -40,6 +40,7 @@ from dovetail.responses.combined import (
 )
 from dovetail.responses.cost import BudgetRow, CostForecast, CostPage
 from dovetail.responses.discovery import ServiceEndpoints
+from dovetail.responses.login import SessionRow
 from dovetail.responses.metal import MetalBootDevice, MetalDetail, MetalRow, MetalSavings, MetalSensor
 from dovetail.responses.network import (
     DiscoveredTopology,
@@ -154,6 +155,7 @@ PRINTED: dict[str, Any] = {
     "metal sensors rack1-u1": list[MetalSensor],
     "metal savings": MetalSavings,
     "token list": list[JoinTokenRow],
+    "token sessions": list[SessionRow],
     "token join": JoinTokenMade,
     "token node own": NodeTokenMade,
     "token rotate": AdminTokenMade,

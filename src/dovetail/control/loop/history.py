@@ -5,7 +5,6 @@ from dovetail.model.record import Batch, Decision, HistoryLine, NodeRecord, Poli
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.text.listing import count
 
-
 #: The kind of a line about a task that makes room for other work; other tasks that stop have their state as kind.
 PREEMPTED = "preempted"
 

@@ -2480,6 +2480,14 @@ export interface components {
          * ItemList
          * @description A list. It is an object and not an array, so that fields can be added beside the items.
          */
+        ItemList_SessionRow_: {
+            /** Items */
+            items: components["schemas"]["SessionRow"][];
+        };
+        /**
+         * ItemList
+         * @description A list. It is an object and not an array, so that fields can be added beside the items.
+         */
         ItemList_TrafficRow_: {
             /** Items */
             items: components["schemas"]["TrafficRow"][];
@@ -5540,6 +5548,27 @@ export interface components {
             removed: boolean;
             /** Made At */
             made_at: number;
+        };
+        /**
+         * SessionRow
+         * @description An open session of a browser. `used_at`: when it last asked something, `browser`: which one, such as `Firefox on
+         *     Linux`; None and empty if it did not since the server started. `current`: it is the one that asks.
+         */
+        SessionRow: {
+            /** Id */
+            id: number;
+            /** User */
+            user: string;
+            /** Made At */
+            made_at: number;
+            /** Expires At */
+            expires_at: number;
+            /** Used At */
+            used_at: number | null;
+            /** Browser */
+            browser: string;
+            /** Current */
+            current: boolean;
         };
         /**
          * SetDistances

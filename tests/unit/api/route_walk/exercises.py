@@ -634,14 +634,23 @@ def tokens(walk: Walk) -> None:
     assert walk.client.rotate_admin_token()["token"]
 
 
-@exercises("POST /login/links", "POST /login", "GET /login", "DELETE /login")
+@exercises(
+    *("POST /login/links", "POST /login", "GET /login", "DELETE /login"),
+    *("GET /login/sessions", "DELETE /login/sessions/{number}"),
+)
 def sessions_of_browsers(walk: Walk) -> None:
     token = walk.client.login_link()["path"].partition("#")[2]
     walk.http.request("GET", "/login")
     opened = walk.http.request("POST", "/login", json={"token": token})
     cookie = {"Cookie": opened.headers["set-cookie"].partition(";")[0], "X-Dovetail-CSRF": opened.json()["csrf"]}
     assert walk.http.request("GET", "/login", headers=cookie).json()["pages"]
+    [asking] = [row for row in walk.client.browser_sessions() if row["made_at"] > opened.json()["expires_at"] - 43201]
+    assert not asking["current"]
     walk.http.request("DELETE", "/login", headers=cookie)
+    walk.http.request("POST", "/login", json={"token": walk.client.login_link()["path"].partition("#")[2]})
+    walk.client.end_browser_session(walk.client.browser_sessions()[-1]["id"])
+    with pytest.raises(DovetailError, match="dovetail token sessions shows them"):
+        walk.client.end_browser_session(asking["id"])
 
 
 @exercises("POST /nodes/{name}/token")

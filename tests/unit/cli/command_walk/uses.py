@@ -8,6 +8,7 @@ import json
 import re
 from threading import Thread
 
+import httpx
 from tests.open_folder import open_folder
 from tests.patience import wait_for
 from tests.servers.measured_nodes import measured_nodes
@@ -448,6 +449,18 @@ def open_the_dashboard(walk: CommandWalk) -> None:
     assert "/login?next=%2F#dovetail_login_" in walk.run("open")
     assert "?next=%2Fworkload%2Fdefault%2Fshown#dovetail_login_" in walk.run("open shown --no-browser")
     walk.client.cancel("shown")
+
+
+@uses("token sessions", "token logout")
+def sessions_of_browsers(walk: CommandWalk) -> None:
+    token = walk.client.login_link()["path"].partition("#")[2]
+    opened = httpx.post(f"{walk.client.url}/api/v1/login", json={"token": token})
+    [row] = walk.client.browser_sessions()
+    shown = walk.run("token sessions")
+    assert f"{row['id']}  admin" in shown
+    assert all(value not in shown for value in opened.cookies.values())
+    assert "ended" in walk.run(f"token logout {row['id']}")
+    assert "no browser is logged in" in walk.run("token sessions")
 
 
 @uses("token list", "token rotate", "token join", "token revoke", "token node")
