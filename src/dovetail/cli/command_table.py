@@ -37,6 +37,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "describe": CommandEntry(_WORK, "workloads.describe", "Everything about one workload, from timeline to history."),
     "logs": CommandEntry(_WORK, "workloads.logs", "Print what a task wrote."),
     "events": CommandEntry(_WORK, "workloads.events", "What happened, and what happens, with names."),
+    "note": CommandEntry(_WORK, "workloads.note", "Write a line into the history, which charts mark."),
     "history": CommandEntry(_WORK, "workloads.history", "Workloads of the past, with CPU-hours and GPU-hours."),
     "cancel": CommandEntry(_WORK, "workloads.cancel", "Cancel workloads, by name or all that are meant."),
     "preempt": CommandEntry(_WORK, "workloads.preempt", "Stop tasks of others for a workload that waits."),

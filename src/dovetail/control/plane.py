@@ -416,12 +416,16 @@ class ControlPlane:
         self._running().inbox.put(InboxEvents(events, promise=promise))
         await promise
 
-    async def _note_budget(self, words: str) -> None:
-        """A line of the history, durable on return."""
+    async def note(self, words: str, kind: str = "note") -> float:
+        """Write a line of the history, durable on return; returns its time."""
         promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line = HistoryLine(time.time(), "budget", words)
+        line = HistoryLine(time.time(), kind, words)
         self._running().inbox.put(InboxEvents([], promise=promise, history=[line]))
         await promise
+        return line.at
+
+    async def _note_budget(self, words: str) -> None:
+        await self.note(words, "budget")
 
     def _settled_at(self) -> float:
         return self._running().settled_at

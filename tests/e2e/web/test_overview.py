@@ -124,6 +124,21 @@ def test_preemptions_are_a_kind_of_their_own(chromium: Any, client: Client) -> N
     client.cancel("yielding")
 
 
+def test_notes_are_marked_in_the_charts_and_said_below(chromium: Any, client: Client) -> None:
+    client.note(f"maintenance of the switch {HOSTILE}")
+    with page_of(chromium, client) as (page, _):
+        waiting = page.get_by_label("Waiting by queue")
+        waiting.get_by_label("Notes").get_by_text(f"maintenance of the switch {HOSTILE}").wait_for()
+        marks = page.locator(".note-line title")
+        assert marks.count() > 1, "in the tiles too"
+        assert all("maintenance of the switch" in words for words in marks.all_text_contents())
+        client.note("driver 550 is rolled out")
+        waiting.get_by_label("Notes").get_by_text("driver 550 is rolled out").wait_for()
+        waiting.get_by_label("Notes").get_by_role("link", name="all").click()
+        page.wait_for_url("**/events?kind=note")
+        page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 2")
+
+
 def test_earlier_events_are_a_page_further(chromium: Any, client: Client) -> None:
     client.submit({"name": "many", "replicas": 60, "resources": {"cpu": "100m"}, "namespace": "paging"})
     wait_for(lambda: client.workload("many", namespace="paging")["state"] == "running")

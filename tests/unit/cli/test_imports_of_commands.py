@@ -102,6 +102,7 @@ ASKED = """
     token
     token join
     token sessions
+    note something happened
     open
     reserve
     services

@@ -65,7 +65,7 @@ from dovetail.responses.rebalancing import Rebalancing
 from dovetail.responses.recent_decisions import RecentDecision
 from dovetail.responses.services import RevisionRow, ServiceDetail, ServiceRow
 from dovetail.responses.snapshots import ProfilePreview, WhatIfAnswer
-from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
+from dovetail.responses.system import HistoryPage, HistoryRow, Profiles, WrittenNote
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
 from dovetail.responses.traffic import TrafficRow
 from dovetail.responses.trends import TrendAnswer
@@ -155,6 +155,7 @@ PRINTED: dict[str, Any] = {
     "metal sensors rack1-u1": list[MetalSensor],
     "metal savings": MetalSavings,
     "token list": list[JoinTokenRow],
+    "note something happened": WrittenNote,
     "token sessions": list[SessionRow],
     "token join": JoinTokenMade,
     "token node own": NodeTokenMade,

@@ -3677,6 +3677,14 @@ export interface components {
             token: string;
         };
         /**
+         * NoteWish
+         * @description `text`: one line.
+         */
+        NoteWish: {
+            /** Text */
+            text: string;
+        };
+        /**
          * Offer
          * @description The price is that of the whole node. `running`: the machine runs now; else it is launched when work is bound to
          *     it, which takes `start_up`. `interruption`: the chance that its owner takes it back within an hour.
@@ -7118,6 +7126,16 @@ export interface components {
             ran_s: number;
             /** Running Since */
             running_since: number | null;
+        };
+        /**
+         * WrittenNote
+         * @description A note as it stands in the history, and when.
+         */
+        WrittenNote: {
+            /** At */
+            at: number;
+            /** Text */
+            text: string;
         };
         /**
          * WrittenPiece

@@ -623,6 +623,13 @@ def discovery(walk: Walk) -> None:
     walk.client.remove_node("reached")
 
 
+@exercises("POST /notes")
+def notes(walk: Walk) -> None:
+    written = walk.client.note("  driver 550 is rolled out ")
+    [row] = [row for row in walk.client.event_page(kinds=["note"])["items"] if row["at"] == written["at"]]
+    assert row["message"] == written["text"] == "driver 550 is rolled out"
+
+
 # --- tokens --------------------------------------------------------------------------------------------------
 
 

@@ -451,6 +451,13 @@ def open_the_dashboard(walk: CommandWalk) -> None:
     walk.client.cancel("shown")
 
 
+@uses("note")
+def notes(walk: CommandWalk) -> None:
+    assert "noted: driver 550 is rolled out" in walk.run("note driver 550 is rolled out")
+    [row] = walk.client.event_page(kinds=["note"])["items"]
+    assert row["message"] == "driver 550 is rolled out"
+
+
 @uses("token sessions", "token logout")
 def sessions_of_browsers(walk: CommandWalk) -> None:
     token = walk.client.login_link()["path"].partition("#")[2]
