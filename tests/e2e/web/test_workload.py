@@ -136,6 +136,10 @@ def test_a_suggestion_that_evicts_says_whom_and_stops_them_after_a_question(chro
         dialog.get_by_role("button", name="Stop 1 task").click()
         page.get_by_text("1 task asked to stop for needy").wait_for()
         page.get_by_role("list", name="Timeline").get_by_text("● running").wait_for()
+        page.goto(f"{client.url}/workload/default/holder")
+        page.get_by_role("list", name="Timeline").locator("[aria-current=step]").get_by_text("queued").wait_for()
+        steps = page.get_by_role("list", name="Timeline").locator("li:not(.between)").all_inner_texts()
+        assert [words.split()[1] for words in steps] == [*("submitted", "placed", "bound", "running", "queued", "done")]
     assert client.workload("holder")["state"] == "pending"
     assert "preempted by needy" in client.attempts("holder")["items"][0]["message"]
     for name in ("needy", "holder"):

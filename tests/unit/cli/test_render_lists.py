@@ -156,6 +156,11 @@ def test_the_timeline_of_work_that_waits_again_counts_from_the_end_of_its_last_a
     assert timeline(row, [attempt(ended_at=NOW - 30)], NOW).plain.endswith("─ ○ queued 30s so far")
 
 
+def test_the_timeline_of_work_that_was_stopped_once_counts_from_there() -> None:
+    row = workload(state="pending", started_at=NOW - 50, ran_s=30.0, running_since=None)
+    assert timeline(row, [], NOW).plain.endswith("─ ○ queued 20s so far")
+
+
 def test_the_timeline_of_work_that_runs_again_leaves_out_the_time_between_attempts() -> None:
     row = workload(started_at=NOW - 50, ran_s=20.0, running_since=NOW - 15)
     assert timeline(row, [attempt(2, ended_at=None), attempt()], NOW).plain.endswith("● running 35s so far")

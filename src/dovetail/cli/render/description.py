@@ -143,6 +143,8 @@ def _so_far(workload: WorkloadDetail, attempts: Sequence[AttemptRow], since: flo
     if workload["state"] == "running":
         return ran_s(workload, now) or 0.0
     ended = [row["ended_at"] for row in attempts if row["ended_at"] is not None]
+    if workload["started_at"] is not None:
+        ended.append(workload["started_at"] + workload["ran_s"])  # the end of its only attempt, which `attempts` omits
     return now - max([since, *ended])
 
 

@@ -33,7 +33,8 @@ export function timeline(workload) {
     ${steps.map((step, place) => {
       const before = place ? steps[place - 1].at : null;
       const until = step.at ?? (place === reached + 1 && steps[reached].word !== "queued" ? now : null);
-      const took = before !== null && until !== null ? duration(until - before) : "";
+      const tookS = before === null || until === null ? null : step.word === "queued" && steps[place - 1].word === "running" ? workload.ran_s : until - before;
+      const took = tookS === null ? "" : duration(tookS);
       const kind = step.at === null ? "soft" : place === reached && isOpen ? (step.word === "running" ? "now ok" : "now warn") : "";
       return html`${place ? html`<li class="between" aria-hidden=${String(!took)}><em>${took}</em></li>` : nothing}
         <li class=${kind} aria-current=${kind.startsWith("now") ? "step" : nothing}>${step.at === null ? "○" : sign(step.word)} ${step.word} ${step.at === null || step.word === "queued" ? nothing : html`<span class="faint">${time(step.at)}</span>`}</li>`;
