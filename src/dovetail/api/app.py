@@ -46,7 +46,7 @@ from dovetail.api.protocol.openapi import OPEN_OPERATIONS, describe
 from dovetail.api.protocol.shared_answers import SharedAnswers
 from dovetail.api.protocol.streams import StreamLimit
 from dovetail.api.questions import questions, recent
-from dovetail.api.system import dashboard, pages, system
+from dovetail.api.system import dashboard, notes, pages, system
 from dovetail.control.plane import ControlPlane
 
 PREFIX = "/api/v1"
@@ -81,6 +81,7 @@ MODULES = (
     cost,
     recordings,
     system,
+    notes,
     overview,
     topology_map,
     recent,

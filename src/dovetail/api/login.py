@@ -7,25 +7,30 @@ changes something also needs `csrf` (`api.protocol.guard`).
 import time
 from typing import Annotated, cast
 
-from fastapi import Request
+from fastapi import Path, Request
 from pydantic import Field, SecretStr
 from starlette.responses import Response
 
 import dovetail
 from dovetail.access.tokens import MAX_LENGTH, csrf_of
-from dovetail.api.protocol.body import model_in, plane_of
+from dovetail.api.protocol.body import MAX_ID, model_in, plane_of
 from dovetail.api.protocol.guard import session_in
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import CreatedJson, Json, NoContent
 from dovetail.control.plane import ControlPlane
+from dovetail.control.services.access import OpenSession
 from dovetail.model.text.strict import Strict
-from dovetail.responses.login import LoginLink, WebPageRow, WebSession
+from dovetail.responses import ItemList
+from dovetail.responses.login import LoginLink, SessionRow, WebPageRow, WebSession
 from dovetail.web.page_table import PAGES
 
 router = Routes(tags=["login"])
 
 _NO_SESSION = "this browser has no session here; dovetail open prints a link that opens one"
+
+
+_USER = "admin"  # who opens a session has the rights of the admin token
 
 
 class LoginWish(Strict):
@@ -86,6 +91,34 @@ async def log_out(request: Request) -> NoContent:
     return answer
 
 
+@router.get("/login/sessions")
+async def sessions(request: Request) -> Json[ItemList[SessionRow]]:
+    """The sessions of browsers that are open, oldest first. Their tokens are known to the browsers only."""
+    plane = plane_of(request)
+    own = session_in(request.headers, cookie_name(plane))
+    number = None if own is None else plane.access.session_number(own)
+    return Json({"items": [_session_row(one, number) for one in plane.access.sessions()]})
+
+
+@router.delete("/login/sessions/{number}")
+async def end_session(request: Request, number: Annotated[int, Path(ge=0, le=MAX_ID)]) -> NoContent:
+    """End the session of a browser: from now on it has to log in again."""
+    await plane_of(request).access.end_session_number(number)
+    return NoContent()
+
+
+def _session_row(one: OpenSession, own: int | None) -> SessionRow:
+    return {
+        "id": one.record.id,
+        "user": _USER,
+        "made_at": one.record.made_at,
+        "expires_at": one.record.expires_at or 0.0,
+        "used_at": None if one.use is None else one.use.at,
+        "browser": "" if one.use is None else one.use.browser,
+        "current": one.record.id == own,
+    }
+
+
 def _set_cookie(answer: Response, plane: ControlPlane, value: str, max_age_s: int) -> None:
     secure = plane.settings.listen.tls is not None
     name = cookie_name(plane)
@@ -95,7 +128,7 @@ def _set_cookie(answer: Response, plane: ControlPlane, value: str, max_age_s: in
 def _session(plane: ControlPlane, session: str, expires_at: float) -> WebSession:
     pages = [cast("WebPageRow", {name: getattr(page, name) for name in WebPageRow.__annotations__}) for page in PAGES]
     return {
-        "user": "admin",
+        "user": _USER,
         "csrf": csrf_of(session),
         "expires_at": expires_at,
         "version": dovetail.__version__,

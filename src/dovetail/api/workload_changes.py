@@ -1,6 +1,6 @@
 """Routes for workloads after they were submitted: cancel a selection, retry, attach, run commands next to tasks."""
 
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 from urllib.parse import quote
 
 from fastapi import Query, Request
@@ -10,6 +10,7 @@ from dovetail.api.protocol.body import MAX_ID, Namespace, Reason, content_in, mo
 from dovetail.api.protocol.openapi import Routes, takes, takes_bytes
 from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json, NoContent, PlainText
+from dovetail.api.questions.planning import planned_preemption
 from dovetail.backends.contract import TerminalSize
 from dovetail.control.errors import NotFound
 from dovetail.control.services.task_commands import ExecInput
@@ -19,8 +20,12 @@ from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import Strict
 from dovetail.model.workloads.workload import Word
+from dovetail.responses.questions import PlannedPreemption
 from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand, TakenInput
 from dovetail.responses.workloads import AcceptedWorkload
+
+if TYPE_CHECKING:
+    from dovetail.control.plane import ControlPlane
 
 router = Routes(tags=["workloads"])
 
@@ -63,6 +68,14 @@ class ExecWish(Strict):
     terminal: TerminalWish | None = None
 
 
+class PreemptionWish(Strict):
+    """`tasks`: whom to stop, such as `default/batch-7.0`; a workload stands for all its tasks. `dry_run` only says what
+    that would do."""
+
+    tasks: Annotated[list[_Text], Field(min_length=1, max_length=1000)]
+    dry_run: bool = False
+
+
 class RetryWish(Strict):
     reason: Reason = "asked to run again"
 
@@ -101,6 +114,34 @@ async def retry(request: Request, ref: str, namespace: Namespace = None) -> Acce
         raise HttpProblem(409, words)
     tasks = await plane.changes.retry(row, wish.reason)
     return AcceptedJson({"id": row["id"], "namespace": row["namespace"], "name": row["name"], "tasks": tasks})
+
+
+@router.post("/workloads/{ref}/preempt", openapi_extra=takes(PreemptionWish))
+async def preempt(
+    request: Request, ref: str, namespace: Namespace = None
+) -> AcceptedJson[PlannedPreemption] | Json[PlannedPreemption]:
+    """Stop tasks of others for a workload that waits (202), or only say whom (200), as a suggestion of `explain` names
+    them (`{"evict": […]}`). They wait again afterwards, and what they free is kept for this workload. 409 where it
+    would not help, or where a task must not be disturbed."""
+    wish, plane = await model_in(request, PreemptionWish), plane_of(request)
+    row, task = await plane.names.one(ref, namespace)
+    if task is not None:
+        raise HttpProblem(409, f"others are stopped for a whole workload: {typed(row)}")
+    found = await plane.changes.preemption(row, await _tasks_named(plane, wish.tasks, namespace))
+    if wish.dry_run:
+        return Json(planned_preemption(found))
+    await plane.changes.preempt(row, found)
+    return AcceptedJson(planned_preemption(found))
+
+
+async def _tasks_named(plane: "ControlPlane", names: list[str], namespace: str | None) -> list[TaskId]:
+    """A workload without a number stands for all its tasks that hold a node."""
+    found: dict[TaskId, None] = {}
+    for name in names:
+        row, replica = await plane.names.one(name, namespace)
+        replicas = plane.questions.workloads.holding(row["id"]) if replica is None else [replica]
+        found |= {TaskId(row["id"], one): None for one in replicas}
+    return list(found)
 
 
 @router.post("/workloads/{ref}/exec", openapi_extra=takes(ExecWish))

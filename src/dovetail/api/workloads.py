@@ -202,12 +202,17 @@ async def workload(request: Request, ref: str, namespace: Namespace = None) -> J
     by_state = {state: row[state] for state in TasksByState.__annotations__}
     [summary] = await summaries_of(plane, [row])
     start = await plane.ask(lambda _: plane.questions.plans.start(row["id"], time.time()))
+    placed_at = await plane.read(plane.store.first_placed, row["id"])
+    bound_at = None if placed_at is None else await plane.read(plane.store.first_accepted, row["id"])
+    if bound_at is not None and row["started_at"] is not None and bound_at > row["started_at"]:
+        bound_at = None  # of a later attempt, or of work that ran before this server knew it
     return Json(
         {
             **summary,
             "spec": row["spec"],
             "tasks": cast("TaskCounts", {"total": row["replicas"], **by_state}),
-            "placed_at": await plane.read(plane.store.first_placed, row["id"]),
+            "placed_at": placed_at,
+            "bound_at": bound_at,
             **start_fields(start),
         }
     )

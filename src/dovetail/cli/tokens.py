@@ -75,6 +75,25 @@ def revoke(
     click.echo(f"join token {number}: revoked")
 
 
+@command.action("sessions")
+def sessions(output: Output = Format.TABLE, url: Url = None) -> None:
+    """Sessions of browsers that are open: whose, since when, when last used. `dovetail open` opens one."""
+    with connect(url) as client:
+        rows = client.browser_sessions()
+    show(rows, output, lambda wide: render.tokens.session_list(rows, time.time(), wide))
+
+
+@command.action("logout")
+def logout(
+    number: Annotated[int, Argument(metavar="ID", help="The session, as `dovetail token sessions` shows it.")],
+    url: Url = None,
+) -> None:
+    """End the session of a browser. It has to log in again."""
+    with connect(url) as client:
+        client.end_browser_session(number)
+    click.echo(f"session {number}: ended")
+
+
 @command.action("node")
 def node_token(node: NodeName, output: Output = Format.TABLE, url: Url = None) -> None:
     """Print a new token for a registered node; the one that it had is worth nothing from then on."""

@@ -10,7 +10,7 @@ from dovetail.client.reconnecting import Reconnecting
 from dovetail.client.transport import API, Transport, events_in
 
 if TYPE_CHECKING:
-    from dovetail.responses.system import HistoryPage, HistoryRow
+    from dovetail.responses.system import HistoryPage, HistoryRow, WrittenNote
 
 
 class StreamEnded(ConnectError):
@@ -21,6 +21,10 @@ class StreamEnded(ConnectError):
 
 class EventCalls:
     _http: Transport
+
+    def note(self, text: str) -> WrittenNote:
+        """Write one line into the history, such as a deployment or a maintenance; charts of the dashboard mark it."""
+        return cast("WrittenNote", self._http.json("POST", f"{API}/notes", json={"text": text}))
 
     def events(
         self,

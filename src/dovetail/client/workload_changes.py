@@ -10,6 +10,7 @@ from dovetail.client.transport import API, Transport, segment
 from dovetail.client.workloads import workload_path
 
 if TYPE_CHECKING:
+    from dovetail.responses.questions import PlannedPreemption
     from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand, TakenInput
     from dovetail.responses.workloads import AcceptedWorkload
 
@@ -63,6 +64,15 @@ class WorkloadChangeCalls:
         body = {} if reason is None else {"reason": reason}
         path, params = f"{workload_path(ref)}/retry", {"namespace": namespace}
         return cast("RetriedWorkload", self._http.json("POST", path, params=params, json=body))
+
+    def preempt(
+        self, ref: str | int, tasks: Sequence[str], namespace: str | None = None, *, dry_run: bool = False
+    ) -> PlannedPreemption:
+        """Stop these tasks of others for a workload that waits; they wait again. With `dry_run` nothing is stopped: it
+        says whom that would disturb."""
+        params, body = {"namespace": namespace}, {"tasks": list(tasks), "dry_run": dry_run}
+        path = f"{workload_path(ref)}/preempt"
+        return cast("PlannedPreemption", self._http.json("POST", path, params=params, json=body))
 
     def execute(
         self,

@@ -102,7 +102,9 @@ class ControlPlane:
         self.access = AccessService(self.store, AdminToken(settings.token_file, is_given=given is not None))
         self.policies = PolicyService(self.questions.policies, self.store, self._apply)
         self.affinity = ServiceAffinityService(self.policies)
-        self.changes = WorkloadChanges(self.store, self.questions.workloads, self._apply)
+        self.changes = WorkloadChanges(
+            self.store, self.questions.workloads, self.questions.plans, self.ask, self._apply
+        )
         self.network = NetworkService(self.questions, self._apply)
         self._retention = RetentionService(settings.retention, self.store)
         self.recording = RecordingService(settings.recording, settings.scheduling, settings.folder, self.store)
@@ -414,12 +416,16 @@ class ControlPlane:
         self._running().inbox.put(InboxEvents(events, promise=promise))
         await promise
 
-    async def _note_budget(self, words: str) -> None:
-        """A line of the history, durable on return."""
+    async def note(self, words: str, kind: str = "note") -> float:
+        """Write a line of the history, durable on return; returns its time."""
         promise: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line = HistoryLine(time.time(), "budget", words)
+        line = HistoryLine(time.time(), kind, words)
         self._running().inbox.put(InboxEvents([], promise=promise, history=[line]))
         await promise
+        return line.at
+
+    async def _note_budget(self, words: str) -> None:
+        await self.note(words, "budget")
 
     def _settled_at(self) -> float:
         return self._running().settled_at

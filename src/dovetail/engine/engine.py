@@ -8,6 +8,7 @@ from dovetail.engine.lifecycle import moving
 from dovetail.engine.lifecycle.quarantine import probe
 from dovetail.engine.lifecycle.task_lifecycle import continue_endings, release_dependents
 from dovetail.engine.policies.policy_changes import policy_removed, policy_set, schedule_rule_check
+from dovetail.engine.preemption.asked_preemption import preemption_asked
 from dovetail.engine.recovery.recovery import after_event, is_due, recovery_due, run_recovery
 from dovetail.engine.reservations import reservations
 from dovetail.engine.restore import restore, retry_asked
@@ -77,6 +78,7 @@ _HANDLERS: dict[type, Handler] = {
     events.TaskFinished: tasks.finished,
     events.TaskMoved: moving.task_moved,
     events.MoveAsked: moving.move_asked,
+    events.PreemptionAsked: preemption_asked,
     events.TaskRestartAsked: tasks.restart_asked,
     events.BindFailed: tasks.bind_failed,
     events.ReservationMade: reservations.made,

@@ -208,6 +208,14 @@ class MoveAsked(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptionAsked(Event):
+    """Somebody wants these tasks to be stopped for a workload that waits. Ignored where that does not help now."""
+
+    workload: int
+    tasks: tuple[TaskId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BindFailed(Event):
     """The backend refused the task for certain: nothing runs under this key."""
 

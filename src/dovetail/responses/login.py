@@ -30,3 +30,16 @@ class WebSession(TypedDict):
     version: str
     profile: str
     pages: list[WebPageRow]
+
+
+class SessionRow(TypedDict):
+    """An open session of a browser. `used_at`: when it last asked something, `browser`: which one, such as `Firefox on
+    Linux`; None and empty if it did not since the server started. `current`: it is the one that asks."""
+
+    id: int
+    user: str
+    made_at: float
+    expires_at: float
+    used_at: float | None
+    browser: str
+    current: bool

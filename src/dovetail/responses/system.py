@@ -66,6 +66,13 @@ class HistoryRow(TypedDict):
     name: str | None
 
 
+class WrittenNote(TypedDict):
+    """A note as it stands in the history, and when."""
+
+    at: float
+    text: str
+
+
 class HistoryPage(TypedDict):
     """`cursor`: ask for the next page with it as `after`, or as `before` if the newest come first; None after the last
     page."""

@@ -61,6 +61,7 @@ class WorkloadDetail(WorkloadRow, PredictedStart):
     spec: dict[str, Any]
     tasks: TaskCounts
     placed_at: float | None  # when the first of its tasks got a node
+    bound_at: float | None  # when a backend first accepted one; None also where the history does not go back so far
 
 
 class WorkloadPage(TypedDict):

@@ -115,6 +115,12 @@ class ActivityReads(ABC):
         with self._reading() as connection:
             return min((at for first in firsts if (at := connection.scalar(first)) is not None), default=None)
 
+    def first_accepted(self, workload_id: int) -> float | None:
+        wanted = history.c.kind.in_([TaskState.BOUND, TaskState.RUNNING])
+        query = select(history.c.at).where(history.c.workload == workload_id, wanted)
+        with self._reading() as connection:
+            return connection.scalar(query.order_by(history.c.seq).limit(1))
+
     def run_spans(self, workload_ids: Collection[int]) -> dict[int, list[tuple[float, float | None]]]:
         repeated = select(attempts.c.workload).where(attempts.c.workload.in_(workload_ids)).distinct()
         with self._reading() as connection:

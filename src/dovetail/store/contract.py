@@ -168,6 +168,9 @@ class Store(Protocol):
     def first_placed(self, workload_id: int) -> float | None:
         """When the first of its tasks got a node."""
 
+    def first_accepted(self, workload_id: int) -> float | None:
+        """When a backend first accepted one of its tasks, or said that it runs; None where no history is left of it."""
+
     def run_spans(self, workload_ids: Collection[int]) -> dict[int, list[tuple[float, float | None]]]:
         """When tasks ran, from and until, None for now; only of those workloads that have had a repeated task."""
 

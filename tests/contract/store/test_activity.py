@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.contract.store.records import NOW, line, new_workload, task_record, workload_record
 
-from dovetail.model.record import AttemptRecord, Batch, Changes
+from dovetail.model.record import AttemptRecord, Batch, Changes, HistoryLine
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store.contract import EventFilter, Store, UsageFilter
 
@@ -173,3 +173,13 @@ def test_attempts_are_forgotten_with_their_workload(store: Store) -> None:
     store.write(Batch(changes=Changes(workloads=[ended], attempts=[attempt(1)])))
     store.prune(NOW + 1, NOW - 1)
     assert store.attempts(1, limit=10).items == []
+
+
+def test_when_a_backend_first_accepted_a_task_is_read_from_the_history(store: Store) -> None:
+    store.write(Batch(submitted=[new_workload(1), new_workload(2)]))
+    kinds = ["placed", "bound", "running", "pending", "bound"]
+    store.write(Batch(history=[HistoryLine(NOW + place, kind, "", 1, 0) for place, kind in enumerate(kinds)]))
+    store.write(Batch(history=[HistoryLine(NOW + 5, "placed", "", 2, 0), HistoryLine(NOW + 7, "running", "", 2, 0)]))
+    assert store.first_accepted(1) == NOW + 1
+    assert store.first_accepted(2) == NOW + 7, "it was accepted and started in one step"
+    assert store.first_accepted(3) is None

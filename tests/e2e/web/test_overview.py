@@ -103,6 +103,42 @@ def test_events_are_found_by_kind_workload_node_and_words(chromium: Any, client:
         rows.first.wait_for()
 
 
+def test_preemptions_are_a_kind_of_their_own(chromium: Any, client: Client) -> None:
+    there = {"constraints": [{"require": 'node.name == "n-1"'}], "resources": {"cpu": 1, "memory": "20GB"}}
+    client.submit({"name": "yielding", "priority": "batch", **there})
+    wait_for(lambda: client.workload("yielding")["state"] == "running")
+    client.submit({"name": "incident", "priority": "critical", **there})
+    wait_for(lambda: client.workload("incident")["state"] == "running")
+    [row] = client.event_page(kinds=["preempted"])["items"]
+    assert (row["name"], row["node"]) == ("yielding", "n-1")
+    assert not client.event_page(kinds=["stopping"], workload="yielding")["items"], "it is told once"
+    with page_of(chromium, client) as (page, _):
+        line = page.get_by_label("What changed in the last hour").locator(".change", has_text="preempted by incident")
+        assert line.locator(".tag").inner_text() == "preempted"
+        page.goto(f"{client.url}/events")
+        page.get_by_role("group", name="Kinds").get_by_role("button", name="preempted").click()
+        page.wait_for_url("**?kind=preempted")
+        page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+        page.locator("tbody tr", has_text="preempted by incident").wait_for()
+    client.cancel("incident")
+    client.cancel("yielding")
+
+
+def test_notes_are_marked_in_the_charts_and_said_below(chromium: Any, client: Client) -> None:
+    client.note(f"maintenance of the switch {HOSTILE}")
+    with page_of(chromium, client) as (page, _):
+        waiting = page.get_by_label("Waiting by queue")
+        waiting.get_by_label("Notes").get_by_text(f"maintenance of the switch {HOSTILE}").wait_for()
+        marks = page.locator(".note-line title")
+        assert marks.count() > 1, "in the tiles too"
+        assert all("maintenance of the switch" in words for words in marks.all_text_contents())
+        client.note("driver 550 is rolled out")
+        waiting.get_by_label("Notes").get_by_text("driver 550 is rolled out").wait_for()
+        waiting.get_by_label("Notes").get_by_role("link", name="all").click()
+        page.wait_for_url("**/events?kind=note")
+        page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 2")
+
+
 def test_earlier_events_are_a_page_further(chromium: Any, client: Client) -> None:
     client.submit({"name": "many", "replicas": 60, "resources": {"cpu": "100m"}, "namespace": "paging"})
     wait_for(lambda: client.workload("many", namespace="paging")["state"] == "running")

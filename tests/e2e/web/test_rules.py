@@ -119,6 +119,26 @@ def test_two_futures_stand_side_by_side(chromium: Any, client: Client) -> None:
         assert "more" not in {row["name"] for row in client.workloads()["items"]}, "nothing is changed"
 
 
+def test_open_sessions_are_seen_and_one_is_ended(chromium: Any, client: Client) -> None:
+    with (
+        page_of(chromium, client, "/access") as (other, faults),
+        page_of(chromium, client, "/access") as (page, _),
+    ):
+        own, theirs = client.browser_sessions()[-1]["id"], client.browser_sessions()[-2]["id"]
+        rows = page.get_by_role("table", name="Sessions").locator("tbody tr")
+        mine = rows.filter(has_text="this one")
+        expect(mine).to_contain_text(str(own))
+        expect(mine).to_contain_text("Chrome on Linux")
+        assert all(cookie["value"] not in page.content() for cookie in page.context.cookies())
+        page.get_by_role("button", name=f"End session {theirs}").click()
+        page.get_by_role("button", name="End it").click()
+        expect(page.get_by_role("button", name=f"End session {theirs}")).to_have_count(0)
+        assert theirs not in [row["id"] for row in client.browser_sessions()]
+        faults.allowed.append("401")
+        other.reload()
+        other.wait_for_url("**/login**")
+
+
 def test_tokens_are_made_told_once_and_revoked(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/access") as (page, _):
         page.get_by_role("button", name="Make one…").click()

@@ -145,6 +145,25 @@ def test_a_suggestion_of_the_plan_is_taken_over(chromium: Any, client: Client) -
         assert yaml.safe_load(editor(page).input_value())["resources"] == patch["resources"]
 
 
+@pytest.mark.parametrize("field", ["Namespace", "Queue", "Memory"])
+def test_control_enter_submits_from_every_field_with_what_was_typed_there(
+    chromium: Any, client: Client, field: str
+) -> None:
+    name, typed = f"from-{field.lower()}", {"Namespace": "team", "Queue": "default", "Memory": "1GiB"}[field]
+    with page_of(chromium, client, "/submit") as (page, _):
+        page.get_by_label("Name", exact=True).fill(name)
+        page.get_by_text(f"{name} would go to").wait_for()
+        tab_to(page, field)
+        page.keyboard.press("Control+a")
+        page.keyboard.type(typed)
+        page.keyboard.press("Control+Enter")
+        where = "team" if field == "Namespace" else "default"
+        page.get_by_role("heading", name=f"{where}/{name}").wait_for()
+    spec = client.workload(name, where)["spec"]
+    given = {"Namespace": spec.get("namespace"), "Queue": spec.get("queue"), "Memory": spec["resources"].get("memory")}
+    assert given[field] == typed
+
+
 def test_the_whole_way_with_the_keyboard_alone(chromium: Any, client: Client) -> None:
     """Submit, why does it wait, accept a suggestion, it runs."""
     with page_of(chromium, client, "/submit") as (page, _):

@@ -63,6 +63,22 @@ def test_a_running_workload_shows_answer_scores_and_output(chromium: Any, client
         assert page.locator("main img").count() == 0
 
 
+def test_the_timeline_has_every_step_with_how_long_it_took(chromium: Any, client: Client) -> None:
+    row = client.workload("runs")
+    assert row["submitted_at"] <= (row["placed_at"] or 0) <= (row["bound_at"] or 0) <= (row["started_at"] or 0)
+    with page_of(chromium, client, "/workload/default/runs") as (page, _):
+        steps = page.get_by_role("list", name="Timeline").locator("li:not(.between)")
+        assert [words.split()[1] for words in steps.all_inner_texts()] == [
+            *("submitted", "placed", "bound", "running", "done")
+        ]
+        took = page.get_by_role("list", name="Timeline").locator("li.between").all_inner_texts()
+        assert all(took), "between two steps stands how long it took, and before the last how long it goes on"
+        page.goto(f"{client.url}/workload/default/wide")
+        now = page.get_by_role("list", name="Timeline").locator("[aria-current=step]")
+        now.get_by_text("queued").wait_for()
+        assert steps.all_inner_texts()[2:] == ["○ placed", "○ bound", "○ running", "○ done"]
+
+
 def test_the_output_is_downloaded(chromium: Any, client: Client, tmp_path: Path) -> None:
     with page_of(chromium, client, "/workload/default/runs?tab=logs") as (page, _):
         page.get_by_text("follows").wait_for()
@@ -100,6 +116,34 @@ def test_a_suggestion_is_planned_and_submitted(chromium: Any, client: Client) ->
         page.get_by_role("list", name="Timeline").get_by_text("● running").wait_for()
     assert client.workload(before)["state"] == "cancelled"
     assert client.workload("helped")["state"] == "running"
+    client.cancel("helped")
+
+
+def test_a_suggestion_that_evicts_says_whom_and_stops_them_after_a_question(chromium: Any, client: Client) -> None:
+    client.submit({"name": "holder", "resources": {"cpu": 9}, "priority": "low"})
+    wait_for(lambda: client.workload("holder")["state"] == "running")
+    client.submit({"name": "needy", "resources": {"cpu": 9}, "priority": "low"})
+    [evicting] = [one for one in client.explain("needy")["suggestions"] if one["kind"] == "evict"]
+    with page_of(chromium, client, "/workload/default/needy") as (page, _):
+        one = page.locator(".suggestion", has_text=evicting["words"]).first
+        one.get_by_role("button", name="Plan this").click()
+        whom = one.get_by_role("table", name="Whom it would stop")
+        whom.get_by_role("link", name="default/holder.0").wait_for()
+        assert client.workload("holder")["state"] == "running", "planning stops nobody"
+        page.get_by_role("button", name="Stop 1 task …").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_text("holder.0 loses what it did since its last checkpoint").wait_for()
+        dialog.get_by_role("button", name="Stop 1 task").click()
+        page.get_by_text("1 task asked to stop for needy").wait_for()
+        page.get_by_role("list", name="Timeline").get_by_text("● running").wait_for()
+        page.goto(f"{client.url}/workload/default/holder")
+        page.get_by_role("list", name="Timeline").locator("[aria-current=step]").get_by_text("queued").wait_for()
+        steps = page.get_by_role("list", name="Timeline").locator("li:not(.between)").all_inner_texts()
+        assert [words.split()[1] for words in steps] == [*("submitted", "placed", "bound", "running", "queued", "done")]
+    assert client.workload("holder")["state"] == "pending"
+    assert "preempted by needy" in client.attempts("holder")["items"][0]["message"]
+    for name in ("needy", "holder"):
+        client.cancel(name)
 
 
 def test_failed_tasks_run_again_and_the_whole_is_submitted_again(chromium: Any, client: Client) -> None:

@@ -48,6 +48,7 @@ def workload(name: str = "train", **fields: Any) -> WorkloadDetail:
         },
         "tasks": {"total": 4, "pending": 0, "active": 3, "succeeded": 1, "failed": 0, "cancelled": 0},
         "placed_at": NOW - 58,
+        "bound_at": NOW - 57,
         "ran_s": 0.0,
         "running_since": NOW - 50,
     }

@@ -102,6 +102,8 @@ ASKED = """
     metal savings
     token
     token join
+    token sessions
+    note something happened
     open
     reserve
     services
@@ -112,6 +114,7 @@ ASKED = """
     endpoints found
     run --name guarded -- true
     retry guarded
+    preempt guarded
     exec guarded -- true
     attach guarded
     cancel guarded
@@ -134,7 +137,7 @@ OTHERS = {
     "mcp",
 }
 #: What this server refuses to do, in time to see what was imported: the name is taken, nothing failed, no backend can.
-REFUSED = {"run", "retry", "exec", "attach"}
+REFUSED = {"run", "retry", "preempt", "exec", "attach"}
 
 RUNNER = """
 import contextlib, io, json, sys

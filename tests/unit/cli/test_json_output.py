@@ -40,6 +40,7 @@ from dovetail.responses.combined import (
 )
 from dovetail.responses.cost import BudgetRow, CostForecast, CostPage
 from dovetail.responses.discovery import ServiceEndpoints
+from dovetail.responses.login import SessionRow
 from dovetail.responses.metal import MetalBootDevice, MetalDetail, MetalRow, MetalSavings, MetalSensor
 from dovetail.responses.network import (
     DiscoveredTopology,
@@ -64,7 +65,7 @@ from dovetail.responses.rebalancing import Rebalancing
 from dovetail.responses.recent_decisions import RecentDecision
 from dovetail.responses.services import RevisionRow, ServiceDetail, ServiceRow
 from dovetail.responses.snapshots import ProfilePreview, WhatIfAnswer
-from dovetail.responses.system import HistoryPage, HistoryRow, Profiles
+from dovetail.responses.system import HistoryPage, HistoryRow, Profiles, WrittenNote
 from dovetail.responses.tokens import AdminTokenMade, JoinTokenMade, JoinTokenRow, NodeTokenMade
 from dovetail.responses.traffic import TrafficRow
 from dovetail.responses.trends import TrendAnswer
@@ -156,6 +157,8 @@ PRINTED: dict[str, Any] = {
     "metal sensors rack1-u1": list[MetalSensor],
     "metal savings": MetalSavings,
     "token list": list[JoinTokenRow],
+    "note something happened": WrittenNote,
+    "token sessions": list[SessionRow],
     "token join": JoinTokenMade,
     "token node own": NodeTokenMade,
     "token rotate": AdminTokenMade,

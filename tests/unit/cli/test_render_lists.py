@@ -134,12 +134,16 @@ def test_work_that_waits_for_other_work_has_no_number_and_raised_priorities_are_
 def test_the_timeline_of_running_work_ends_with_the_time_so_far() -> None:
     text = timeline(workload(), [], NOW).plain
     assert text.startswith("submitted ")
-    assert "─ 2.0s ─ placed ─ 8.0s ─ ● running 50s so far" in text
+    assert "─ 2.0s ─ placed ─ 1.0s ─ bound ─ 7.0s ─ ● running 50s so far" in text
+
+
+def test_the_timeline_leaves_out_when_it_was_bound_where_nobody_knows() -> None:
+    assert "placed ─ 8.0s ─ ● running" in timeline(workload(bound_at=None), [], NOW).plain
 
 
 def test_the_timeline_of_waiting_work_says_how_long_it_waits() -> None:
-    row = workload(state="pending", started_at=None, placed_at=None)
-    assert timeline(row, [], NOW).plain.endswith("─ ○ pending 1m00s so far")
+    row = workload(state="pending", started_at=None, placed_at=None, bound_at=None)
+    assert timeline(row, [], NOW).plain.endswith("─ ○ queued 1m00s so far")
 
 
 def test_the_timeline_of_finished_work_ends_with_how_it_ended() -> None:
@@ -149,7 +153,12 @@ def test_the_timeline_of_finished_work_ends_with_how_it_ended() -> None:
 
 def test_the_timeline_of_work_that_waits_again_counts_from_the_end_of_its_last_attempt() -> None:
     row = workload(state="pending", started_at=NOW - 50, ran_s=20.0, running_since=None)
-    assert timeline(row, [attempt(ended_at=NOW - 30)], NOW).plain.endswith("─ ○ pending 30s so far")
+    assert timeline(row, [attempt(ended_at=NOW - 30)], NOW).plain.endswith("─ ○ queued 30s so far")
+
+
+def test_the_timeline_of_work_that_was_stopped_once_counts_from_there() -> None:
+    row = workload(state="pending", started_at=NOW - 50, ran_s=30.0, running_since=None)
+    assert timeline(row, [], NOW).plain.endswith("─ ○ queued 20s so far")
 
 
 def test_the_timeline_of_work_that_runs_again_leaves_out_the_time_between_attempts() -> None:

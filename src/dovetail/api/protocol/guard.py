@@ -55,6 +55,7 @@ class Guard:
         if method not in _READING and not is_same(headers.get(CSRF, ""), csrf_of(session)):
             words = f"a page that changes something sends the header {CSRF}, as GET {LOGIN} tells it"
             raise HttpProblem(403, f"{words}; load the page again")
+        self._access.session_used(session, headers.get("User-Agent", ""))
         return Caller(TokenKind.ADMIN)
 
 

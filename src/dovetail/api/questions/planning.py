@@ -119,7 +119,7 @@ def _plan(
         "unplaced": wanted - placed if last.node is None else 0,
         "queue": plane.questions.queues.path(spec),
         "over_quota": last.explanation.message if over_quota else None,
-        "displaces": None if displaced is None else _displaced(displaced),
+        "displaces": None if displaced is None else planned_preemption(displaced),
         "communication": None if talk is None else _communication(talk),
         "planned_at": now,
         "market": [cast("PlannedPlace", asdict(one)) for one in market],
@@ -159,9 +159,9 @@ def _communication(talk: Estimate) -> PlannedCommunication:
     }
 
 
-def _displaced(displaced: Displacement) -> PlannedPreemption:
+def planned_preemption(found: Displacement) -> PlannedPreemption:
     return {
-        "tasks": displaced.tasks,
+        "tasks": found.tasks,
         "victims": [
             {
                 "workload": victim.task.workload,
@@ -172,6 +172,6 @@ def _displaced(displaced: Displacement) -> PlannedPreemption:
                 "node": victim.node,
                 "lost_s": round(victim.lost_s, 3),
             }
-            for victim in displaced.victims
+            for victim in found.victims
         ],
     }

@@ -193,7 +193,7 @@ CHAPTERS: dict[str, Chapter] = {
     "borrowing": Chapter(
         "A queue borrows and gives back",
         "research has a large sweep and borrows what others leave idle, until serving wants its part.",
-        ("queues", "events -f --kind stopping"),
+        ("queues", "events -f --kind preempted"),
         "Queues",
         _borrowing,
     ),
@@ -207,7 +207,7 @@ CHAPTERS: dict[str, Chapter] = {
     "preemption": Chapter(
         "A preemption",
         "The cluster is full when serving has an incident and needs half a leaf at once.",
-        ("queue", "events -f --kind stopping"),
+        ("queue", "events -f --kind preempted"),
         "Workloads",
         _preemption,
     ),

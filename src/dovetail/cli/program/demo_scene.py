@@ -136,7 +136,7 @@ class DemoScene:
 
     def preempted(self, by: str) -> int:
         """How many tasks had to make room for a workload."""
-        rows = self.client.event_page(kinds=["stopping"], newest=True, limit=1000)["items"]
+        rows = self.client.event_page(kinds=["preempted"], newest=True, limit=1000)["items"]
         return sum(f"preempted by {by.rpartition('/')[2]} " in row["message"] for row in rows)
 
     def out_of_service(self) -> list[str]:

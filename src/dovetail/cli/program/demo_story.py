@@ -1,6 +1,7 @@
 """The demo's story: the chapters one after the other, and again, each announced before it happens."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from dovetail.cli.program.demo_chapters import CHAPTERS, Chapter
@@ -43,6 +44,8 @@ class DemoStory:
     def _announce(self, chapter: Chapter) -> None:
         look = ", ".join(f"dovetail {command}" for command in chapter.look)
         self.scene.tell(f"\n— {chapter.title}\n  {chapter.words}\n  look: {look}; page {chapter.page}")
+        with suppress(ConnectError, DovetailError):  # a mark in the charts; the story goes on without it
+            self.scene.client.note(chapter.title)
 
     def _clear(self) -> None:
         """What an earlier round, or an earlier demo in the same folder, left broken or running."""

@@ -46,6 +46,11 @@ _VICTIMS: list[TableColumn[VictimRow]] = [
 MOST_PLACES = 10
 
 
+def victim_list(rows: Sequence[VictimRow]) -> Drawing:
+    """Tasks that would be preempted, and what each would lose."""
+    return table(_VICTIMS, rows)
+
+
 def _places(plan: PlanAnswer, wide: bool) -> list[Drawing]:
     """The places that could run its first task, side by side; one without a start has no room."""
     places, now = plan.get("market") or [], plan.get("planned_at", 0.0)

@@ -111,6 +111,7 @@ def _steps(workload: WorkloadDetail) -> list[tuple[str, float]]:
     happened = [
         ("submitted", workload["submitted_at"]),
         ("placed", workload["placed_at"]),
+        ("bound", workload.get("bound_at")),
         ("running", workload["started_at"]),
         (workload["state"], workload["finished_at"]),
     ]
@@ -118,7 +119,7 @@ def _steps(workload: WorkloadDetail) -> list[tuple[str, float]]:
 
 
 def timeline(workload: WorkloadDetail, attempts: Sequence[AttemptRow], now: float) -> Text:
-    """`submitted 12:01:03 ─ 1.2s ─ placed ─ 0.1s ─ ● running 14s so far`"""
+    """`submitted 12:01:03 ─ 1.2s ─ placed ─ 0.1s ─ bound ─ 0.3s ─ ● running 14s so far`"""
     line = Text()
     reached = _steps(workload)
     for index, (word, at) in enumerate(reached):
@@ -132,7 +133,7 @@ def timeline(workload: WorkloadDetail, attempts: Sequence[AttemptRow], now: floa
         word, at = reached[-1]
         if word != workload["state"]:
             line.append(" ─ ", style="dim")
-            line.append_text(state(workload["state"]))
+            line.append_text(state("queued" if workload["state"] == "pending" else workload["state"]))
         line.append(f" {span(_so_far(workload, attempts, at, now))} so far", style="dim")
     return line
 
@@ -142,6 +143,8 @@ def _so_far(workload: WorkloadDetail, attempts: Sequence[AttemptRow], since: flo
     if workload["state"] == "running":
         return ran_s(workload, now) or 0.0
     ended = [row["ended_at"] for row in attempts if row["ended_at"] is not None]
+    if workload["started_at"] is not None:
+        ended.append(workload["started_at"] + workload["ran_s"])  # the end of its only attempt, which `attempts` omits
     return now - max([since, *ended])
 
 

@@ -5,6 +5,9 @@ from dovetail.model.record import Batch, Decision, HistoryLine, NodeRecord, Poli
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.text.listing import count
 
+#: The kind of a line about a task that makes room for other work; other tasks that stop have their state as kind.
+PREEMPTED = "preempted"
+
 
 def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     """The history lines of one step, in order."""
@@ -72,4 +75,5 @@ def _task_line(task: TaskRecord, decision: Decision | None, now: float) -> Histo
     message = task.message
     if task.state is TaskState.PLACED and decision is not None and decision.explanation.best:
         message = f"{message}, score {decision.explanation.best[0].total:.2f}"
-    return HistoryLine(now, str(task.state), message, task.task.workload, task.task.replica, task.node)
+    kind = PREEMPTED if task.is_preempted else str(task.state)
+    return HistoryLine(now, kind, message, task.task.workload, task.task.replica, task.node)

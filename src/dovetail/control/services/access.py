@@ -9,11 +9,13 @@ import asyncio
 import time
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from dovetail.access.tokens import TokenKind, digest_of, new_token
 from dovetail.control.errors import Conflict, NotFound
 from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.services.admin_token import AdminToken
+from dovetail.control.services.session_uses import SessionUse, SessionUses
 from dovetail.model.record import TokenRecord
 from dovetail.model.text.listing import count
 from dovetail.store.contract import Store
@@ -34,6 +36,13 @@ class Caller:
     token: int | None = None
 
 
+class OpenSession(NamedTuple):
+    """A session of a browser. `use`: None if it was not used since the server started."""
+
+    record: TokenRecord
+    use: SessionUse | None
+
+
 class AccessService:
     def __init__(self, store: Store, admin: AdminToken) -> None:
         self.admin = admin
@@ -42,6 +51,7 @@ class AccessService:
         self._of_nodes: dict[str, str] = {}  # the digest by node
         self._next_id = 1
         self._turn = asyncio.Lock()
+        self._uses = SessionUses()
 
     def restore(self, records: list[TokenRecord]) -> None:
         for record in records:
@@ -151,6 +161,30 @@ class AccessService:
             return None
         return record.expires_at
 
+    def session_used(self, token: str, agent: str) -> None:
+        """A browser that calls itself so has just asked with this session."""
+        self._uses.note(digest_of(token), agent, time.time())
+
+    def sessions(self) -> list[OpenSession]:
+        """Those of browsers that can still be used, oldest first."""
+        now = time.time()
+        valid = [
+            known for known in self._by_digest.values() if known.kind == TokenKind.SESSION and _is_valid(known, now)
+        ]
+        return [OpenSession(one, self._uses.last(one.digest)) for one in sorted(valid, key=lambda one: one.id)]
+
+    def session_number(self, token: str) -> int | None:
+        """Which of them this token is of."""
+        record = self._by_digest.get(digest_of(token))
+        return None if record is None or record.kind != TokenKind.SESSION else record.id
+
+    async def end_session_number(self, number: int) -> None:
+        async with self._turn:
+            found = [one.record.digest for one in self.sessions() if one.record.id == number]
+            if not found:
+                raise NotFound(f"no session {number} of a browser is open; dovetail token sessions shows them")
+            await self._forget(found)
+
     async def end_session(self, token: str) -> None:
         async with self._turn:
             await self._forget([digest for digest in [digest_of(token)] if digest in self._by_digest])
@@ -188,6 +222,7 @@ class AccessService:
     def _replace(self, old: list[str], record: TokenRecord | None = None) -> None:
         for digest in old:
             gone = self._by_digest.pop(digest, None)
+            self._uses.forget(digest)
             if gone is not None and gone.node is not None:
                 self._of_nodes.pop(gone.node, None)
         if record is not None:

@@ -1,8 +1,11 @@
-"""Changes to many workloads, or to those that have ended, for the API: cancel a selection, run failed tasks again.
+"""Changes to many workloads, or to those that have ended, for the API: cancel a selection, run failed tasks again,
+stop tasks of others for work that waits.
 
 Guarantees: a change is durable when its method returns, and the answer says exactly what was changed.
 """
 
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -10,8 +13,10 @@ from typing import Any
 from dovetail.control.errors import Conflict
 from dovetail.control.loop.inbox import Apply
 from dovetail.control.loop.store_access import on_store_thread
+from dovetail.engine.pieces import IsSpent, Pieces
+from dovetail.engine.questions.plan_questions import Displacement, PlanQuestions
 from dovetail.engine.questions.workload_questions import WorkloadQuestions
-from dovetail.model.event import CancelAsked, RetryAsked
+from dovetail.model.event import CancelAsked, PreemptionAsked, RetryAsked
 from dovetail.model.record import RestoredWorkload, TaskRecord, WorkloadRecord
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store.contract import Store, WorkloadFilter
@@ -19,6 +24,7 @@ from dovetail.store.contract import Store, WorkloadFilter
 _PAGE = 1000
 
 Row = dict[str, Any]
+_Ask = Callable[[Callable[[IsSpent], Pieces[Any]]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +40,9 @@ class WorkloadSelection:
 
 
 class WorkloadChanges:
-    def __init__(self, store: Store, live: WorkloadQuestions, apply: Apply) -> None:
-        self._store, self._live, self._apply = store, live, apply
+    def __init__(self, store: Store, live: WorkloadQuestions, plans: PlanQuestions, ask: _Ask, apply: Apply) -> None:
+        self._store, self._live, self._plans = store, live, plans
+        self._ask, self._apply = ask, apply
 
     async def selected(self, wanted: WorkloadSelection) -> list[Row]:
         """Oldest first."""
@@ -63,6 +70,24 @@ class WorkloadChanges:
         if live:
             await self._apply([CancelAsked(id_, reason) for id_ in live])
         return live
+
+    async def preemption(self, row: Row, tasks: list[TaskId]) -> Displacement:
+        """Whom it would disturb to stop these tasks for a workload that waits. Raises Conflict where that would not
+        help, or must not be done."""
+        found: Displacement | str = await self._ask(
+            lambda _: self._plans.preemption(row["id"], tuple(tasks), time.time())
+        )
+        if isinstance(found, str):
+            raise Conflict(f"nothing can be stopped for {row['namespace']}/{row['name']}: {found}")
+        return found
+
+    async def preempt(self, row: Row, wanted: Displacement) -> None:
+        """Do it. Raises Conflict if it would not help any more."""
+        tasks = tuple(victim.task for victim in wanted.victims)
+        await self._apply([PreemptionAsked(row["id"], tasks)])
+        held = [self._live.held(task) for task in tasks]
+        if any(one is not None and one.state is not TaskState.STOPPING for one in held):
+            raise Conflict("the cluster has changed meanwhile, and nothing was stopped; look again what would help")
 
     async def retry(self, row: Row, reason: str) -> list[int]:
         """Let its failed tasks run again; returns their numbers. Raises Conflict where there is nothing to do, or where

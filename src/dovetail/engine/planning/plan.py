@@ -119,7 +119,7 @@ def would_displace(state: EngineState, spec: Workload, now: float) -> Pieces[Dis
             found = _cheapest_preemption(state, spec, PreemptionRequest(shape, rank, queue, count), now)
             yield
             if found is not None:
-                victims = tuple(_victim(state, task, now) for task in found.tasks)
+                victims = tuple(victim_of(state, task, now) for task in found.tasks)
                 return Displacement(count, victims) if victims else None
     return None
 
@@ -300,7 +300,7 @@ def _gang_refused(last: PlannedTask, gang: int, have_room: int) -> PlannedTask:
     return PlannedTask(0, None, replace(explanation, message=words))
 
 
-def _victim(state: EngineState, task: TaskId, now: float) -> Victim:
+def victim_of(state: EngineState, task: TaskId, now: float) -> Victim:
     work, placement = state.work[task.workload], state.cluster.placements.by_task[task]
     victim_info = placement.victim_info
     ran_s = max(0.0, now - victim_info.since)

@@ -71,13 +71,21 @@ def displace(
         return refusal
     commands += preempt(state, work, found, now)
     work.displacing = True
-    words = _describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
+    words = describe_victims(state, found.tasks) if found.tasks else "tasks that are stopping already"
     together = sum(len(part.replicas) for part in parts)
     message = f"frees capacity for {together} task{'' if together == 1 else 's'}: waits for {words}"
     return replace(refusal, outcome=Outcome.PREEMPTING, message=message)
 
 
-def _describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
+def forgo(state: EngineState, work: Work) -> None:
+    """Work that may not preempt by itself was made room for, and still does not fit: others may use that room."""
+    if work.displacing and not is_clearing(state, work):
+        work.displacing = False
+        kept = state.promises.withdraw(work.id)
+        state.wake.dirty_rows.update(() if kept is None else (row for row, _ in kept.rows))
+
+
+def describe_victims(state: EngineState, tasks: tuple[TaskId, ...]) -> str:
     """`3 tasks: web.0, web.1 and 1 more`."""
 
     def name(task: TaskId) -> str:

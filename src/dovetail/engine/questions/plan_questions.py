@@ -22,13 +22,23 @@ from dovetail.engine.planning.application_moves import ApplicationMove, applicat
 from dovetail.engine.planning.application_plan import plan_applications
 from dovetail.engine.planning.group_plan import plan_group
 from dovetail.engine.planning.market_plan import MarketCandidate, market_plan
-from dovetail.engine.planning.plan import Displacement, PlannedTask, Victim, nodes_in_turn, plan, would_displace
+from dovetail.engine.planning.plan import (
+    Displacement,
+    PlannedTask,
+    Victim,
+    nodes_in_turn,
+    plan,
+    victim_of,
+    would_displace,
+)
+from dovetail.engine.preemption.asked_preemption import MOST_TASKS, clearing_plan
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.suggestions.suggestions import CoreMember, Impasse, impasse, unsatisfied
 from dovetail.model.reason import Explanation
 from dovetail.model.requests.shape import Shape
+from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.network_cost.communication import Estimate
 
@@ -128,6 +138,23 @@ class PlanQuestions:
         """Which tasks would be preempted for work that does not fit."""
         question = ("would_displace", spec.model_dump_json())
         return self._kept(question, now, lambda: would_displace(self._state, spec, now))
+
+    def preemption(self, workload: int, tasks: tuple[TaskId, ...], now: float) -> Pieces[Displacement | str]:
+        """Whom it would disturb to stop these tasks for a workload that waits; or, in words, why that cannot be done
+        or would not help."""
+        return self._kept(
+            ("preemption", workload, tasks), now, lambda: in_one(lambda: self._preemption(workload, tasks, now))
+        )
+
+    def _preemption(self, workload: int, tasks: tuple[TaskId, ...], now: float) -> Displacement | str:
+        work = self._state.work.get(workload)
+        if work is None:
+            return "it has ended"
+        found = clearing_plan(self._state, work, tasks, now)
+        if isinstance(found, str):
+            return found
+        fits = min(work.at_once, MOST_TASKS)
+        return Displacement(fits, tuple(victim_of(self._state, task, now) for task in found.tasks))
 
     def impasse(self, spec: Workload, workload: int = -1, now: float = 0.0) -> Pieces[Impasse]:
         """What keeps a workload from being placed completely, and what would help. For a live workload this is about

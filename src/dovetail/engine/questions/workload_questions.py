@@ -121,6 +121,11 @@ class WorkloadQuestions:
         work = self._state.work.get(workload)
         return work is not None and bool(work.waiting)
 
+    def holding(self, workload: int) -> list[int]:
+        """Its tasks that hold a node."""
+        work = self._state.work.get(workload)
+        return [] if work is None else [replica for replica, live in work.tasks.items() if live.state.holds_node]
+
     @property
     def placed_tasks(self) -> int:
         """Tasks that hold capacity on a node."""

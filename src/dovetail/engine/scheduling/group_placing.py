@@ -7,13 +7,14 @@ everything back when they do not.
 """
 
 from collections import Counter
+from dataclasses import replace
 from itertools import chain
 
 from dovetail.engine.gangs.communication import add_notes, estimate_for
 from dovetail.engine.gangs.group_trial import GroupTrial, Tried, attempts, try_parts
 from dovetail.engine.gangs.requests import record_refusal, unpromised_request
 from dovetail.engine.lifecycle.task_lifecycle import give_nodes_back
-from dovetail.engine.preemption.displacing import displace
+from dovetail.engine.preemption.displacing import displace, forgo
 from dovetail.engine.preemption.preempting import may_displace
 from dovetail.engine.scheduling.placement_committer import GangStarts, PlacementCommitter
 from dovetail.engine.scheduling.reordering import short_work_refusal
@@ -84,7 +85,8 @@ def relax_or_preempt(
         return 2, None
     work = parts[0].work
     if not may_displace(state, work.shape, work.rank):
-        return 1, refusal
+        forgo(state, work)
+        return 1, replace(refusal, outcome=Outcome.PREEMPTING, message=work.message) if work.displacing else refusal
     return 1 + _SEARCH_COST, displace(state, parts, refusal, now, commands)
 
 

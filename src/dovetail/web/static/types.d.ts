@@ -2463,6 +2463,14 @@ export interface components {
          * ItemList
          * @description A list. It is an object and not an array, so that fields can be added beside the items.
          */
+        ItemList_SessionRow_: {
+            /** Items */
+            items: components["schemas"]["SessionRow"][];
+        };
+        /**
+         * ItemList
+         * @description A list. It is an object and not an array, so that fields can be added beside the items.
+         */
         ItemList_TrafficRow_: {
             /** Items */
             items: components["schemas"]["TrafficRow"][];
@@ -3700,6 +3708,14 @@ export interface components {
             token: string;
         };
         /**
+         * NoteWish
+         * @description `text`: one line.
+         */
+        NoteWish: {
+            /** Text */
+            text: string;
+        };
+        /**
          * Offer
          * @description The price is that of the whole node. `running`: the machine runs now; else it is launched when work is bound to
          *     it, which takes `start_up`. `interruption`: the chance that its owner takes it back within an hour.
@@ -4206,6 +4222,20 @@ export interface components {
          */
         PowerWish: {
             power: components["schemas"]["MachinePower"];
+        };
+        /**
+         * PreemptionWish
+         * @description `tasks`: whom to stop, such as `default/batch-7.0`; a workload stands for all its tasks. `dry_run` only says what
+         *     that would do.
+         */
+        PreemptionWish: {
+            /** Tasks */
+            tasks: string[];
+            /**
+             * Dry Run
+             * @default false
+             */
+            dry_run: boolean;
         };
         /**
          * Preference
@@ -5557,6 +5587,27 @@ export interface components {
             removed: boolean;
             /** Made At */
             made_at: number;
+        };
+        /**
+         * SessionRow
+         * @description An open session of a browser. `used_at`: when it last asked something, `browser`: which one, such as `Firefox on
+         *     Linux`; None and empty if it did not since the server started. `current`: it is the one that asks.
+         */
+        SessionRow: {
+            /** Id */
+            id: number;
+            /** User */
+            user: string;
+            /** Made At */
+            made_at: number;
+            /** Expires At */
+            expires_at: number;
+            /** Used At */
+            used_at: number | null;
+            /** Browser */
+            browser: string;
+            /** Current */
+            current: boolean;
         };
         /**
          * SetDistances
@@ -7032,6 +7083,8 @@ export interface components {
             tasks: components["schemas"]["TaskCounts"];
             /** Placed At */
             placed_at: number | null;
+            /** Bound At */
+            bound_at: number | null;
         };
         /**
          * WorkloadKind
@@ -7104,6 +7157,16 @@ export interface components {
             ran_s: number;
             /** Running Since */
             running_since: number | null;
+        };
+        /**
+         * WrittenNote
+         * @description A note as it stands in the history, and when.
+         */
+        WrittenNote: {
+            /** At */
+            at: number;
+            /** Text */
+            text: string;
         };
         /**
          * WrittenPiece

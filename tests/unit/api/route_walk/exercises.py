@@ -83,6 +83,22 @@ def cancel_a_selection(walk: Walk) -> None:
     walk.client.cancel("other")
 
 
+@exercises("POST /workloads/{ref}/preempt")
+def preempt(walk: Walk) -> None:
+    there = [{"require": 'node.name == "node-2"'}]
+    whole = {"priority": "low", "resources": {"cpu": "10m", "gpu": 2}, "constraints": there}
+    walk.running("in-the-way", **whole)
+    walk.client.submit({"name": "elbowing", **whole})
+    with pytest.raises(DovetailError, match="holds no node"):
+        walk.client.preempt("elbowing", ["elbowing.0"])
+    assert walk.client.preempt("elbowing", ["in-the-way"], dry_run=True)["victims"][0]["name"] == "in-the-way"
+    walk.client.preempt("elbowing", ["default/in-the-way.0"])
+    wait_for(lambda: walk.client.workload("elbowing")["state"] == "running")
+    assert walk.client.workload("in-the-way")["state"] == "pending"
+    walk.client.cancel("in-the-way")
+    walk.client.cancel("elbowing")
+
+
 @exercises("POST /workloads/{ref}/retry")
 def retry(walk: Walk) -> None:
     walk.client.submit({"name": "broken", "run": {"command": ["x"], "simulate": {"run_time": "10ms", "exit_code": 3}}})
@@ -613,6 +629,13 @@ def discovery(walk: Walk) -> None:
     walk.client.remove_node("reached")
 
 
+@exercises("POST /notes")
+def notes(walk: Walk) -> None:
+    written = walk.client.note("  driver 550 is rolled out ")
+    [row] = [row for row in walk.client.event_page(kinds=["note"])["items"] if row["at"] == written["at"]]
+    assert row["message"] == written["text"] == "driver 550 is rolled out"
+
+
 # --- tokens --------------------------------------------------------------------------------------------------
 
 
@@ -624,14 +647,23 @@ def tokens(walk: Walk) -> None:
     assert walk.client.rotate_admin_token()["token"]
 
 
-@exercises("POST /login/links", "POST /login", "GET /login", "DELETE /login")
+@exercises(
+    *("POST /login/links", "POST /login", "GET /login", "DELETE /login"),
+    *("GET /login/sessions", "DELETE /login/sessions/{number}"),
+)
 def sessions_of_browsers(walk: Walk) -> None:
     token = walk.client.login_link()["path"].partition("#")[2]
     walk.http.request("GET", "/login")
     opened = walk.http.request("POST", "/login", json={"token": token})
     cookie = {"Cookie": opened.headers["set-cookie"].partition(";")[0], "X-Dovetail-CSRF": opened.json()["csrf"]}
     assert walk.http.request("GET", "/login", headers=cookie).json()["pages"]
+    [asking] = [row for row in walk.client.browser_sessions() if row["made_at"] > opened.json()["expires_at"] - 43201]
+    assert not asking["current"]
     walk.http.request("DELETE", "/login", headers=cookie)
+    walk.http.request("POST", "/login", json={"token": walk.client.login_link()["path"].partition("#")[2]})
+    walk.client.end_browser_session(walk.client.browser_sessions()[-1]["id"])
+    with pytest.raises(DovetailError, match="dovetail token sessions shows them"):
+        walk.client.end_browser_session(asking["id"])
 
 
 @exercises("POST /nodes/{name}/token")

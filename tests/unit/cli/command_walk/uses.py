@@ -8,6 +8,7 @@ import json
 import re
 from threading import Thread
 
+import httpx
 from tests.open_folder import open_folder
 from tests.patience import wait_for
 from tests.servers.measured_nodes import measured_nodes
@@ -44,6 +45,21 @@ def run_and_follow(walk: CommandWalk) -> None:
     walk.run("run --name followed --cpu 10m -- sleep inf", code=1)
     stopping.join()
     assert walk.client.workload("followed")["state"] == "cancelled"
+
+
+@uses("preempt")
+def stop_others(walk: CommandWalk) -> None:
+    there = [{"require": 'node.name == "node-2"'}]
+    whole = {"priority": "low", "resources": {"cpu": "10m", "gpu": 2}, "constraints": there}
+    walk.running("in-the-way", **whole)
+    walk.client.submit({"name": "elbowing", **whole})
+    assert "in-the-way.0  low" in walk.run("preempt elbowing --dry-run")
+    walk.run("preempt elbowing", code=2)  # nobody is there to be asked
+    assert walk.client.workload("in-the-way")["state"] == "running"
+    assert "in-the-way.0" in walk.run("preempt elbowing --stop in-the-way.0 --yes")
+    wait_for(lambda: walk.client.workload("elbowing")["state"] == "running")
+    walk.client.cancel("in-the-way")
+    walk.client.cancel("elbowing")
 
 
 @uses("retry", "diff")
@@ -440,6 +456,25 @@ def open_the_dashboard(walk: CommandWalk) -> None:
     assert "/login?next=%2F#dovetail_login_" in walk.run("open")
     assert "?next=%2Fworkload%2Fdefault%2Fshown#dovetail_login_" in walk.run("open shown --no-browser")
     walk.client.cancel("shown")
+
+
+@uses("note")
+def notes(walk: CommandWalk) -> None:
+    assert "noted: driver 550 is rolled out" in walk.run("note driver 550 is rolled out")
+    [row] = walk.client.event_page(kinds=["note"])["items"]
+    assert row["message"] == "driver 550 is rolled out"
+
+
+@uses("token sessions", "token logout")
+def sessions_of_browsers(walk: CommandWalk) -> None:
+    token = walk.client.login_link()["path"].partition("#")[2]
+    opened = httpx.post(f"{walk.client.url}/api/v1/login", json={"token": token})
+    [row] = walk.client.browser_sessions()
+    shown = walk.run("token sessions")
+    assert f"{row['id']}  admin" in shown
+    assert all(value not in shown for value in opened.cookies.values())
+    assert "ended" in walk.run(f"token logout {row['id']}")
+    assert "no browser is logged in" in walk.run("token sessions")
 
 
 @uses("token list", "token rotate", "token join", "token revoke", "token node")

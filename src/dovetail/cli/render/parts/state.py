@@ -4,11 +4,13 @@ from dovetail.cli.render.parts.text import Text
 
 _SIGNS = {
     "pending": ("○", "yellow"),
+    "queued": ("○", "yellow"),
     "placed": ("◔", "blue"),
     "bound": ("◑", "blue"),
     "starting": ("◑", "blue"),
     "running": ("●", "green"),
     "stopping": ("◌", "yellow"),
+    "preempted": ("◌", "yellow"),
     "succeeded": ("✓", "green"),
     "failed": ("✗", "red"),
     "cancelled": ("⊘", "dim"),

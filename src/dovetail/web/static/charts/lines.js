@@ -5,14 +5,23 @@ import { category, roundAbove } from "./scale.js";
 
 /** @typedef {(number | null)[]} Values */
 
-/** A line without axes, beside a number. @param {Values} values @param {{top?: number, title: string}} how */
-export function spark(values, { top, title }) {
+/** Something that happened, drawn as a thin line across a chart. `x`: from 0 at the left to 1 at the right. @typedef {{x: number, words: string}} Mark */
+
+/** @param {Mark[]} marks @param {number} width @param {number} bottom */
+const markLines = (marks, width, bottom) =>
+  marks.map(({ x, words }) => {
+    const at = (x * width).toFixed(1);
+    return svg`<g class="note-line"><line x1=${at} x2=${at} y1="0" y2=${bottom} vector-effect="non-scaling-stroke" /><line class="wide" x1=${at} x2=${at} y1="0" y2=${bottom} vector-effect="non-scaling-stroke"><title>${words}</title></line></g>`;
+  });
+
+/** A line without axes, beside a number. @param {Values} values @param {{top?: number, title: string, marks?: Mark[]}} how */
+export function spark(values, { top, title, marks = [] }) {
   const known = values.filter((value) => value !== null);
   const most = top ?? (Math.max(...known, 0) || 1);
   const last = Math.max(1, values.length - 1);
   const point = (/** @type {number} */ value, /** @type {number} */ place) => `${((place * 100) / last).toFixed(2)},${(26 - (value / most) * 24).toFixed(2)}`;
   return html`<svg viewBox="0 0 100 28" preserveAspectRatio="none" role="img" aria-label=${title}>
-    ${pieces(values, point).map((points) => svg`<polyline fill="none" stroke="var(--accent)" stroke-width="1.5" stroke-linecap="round" vector-effect="non-scaling-stroke" points=${points} />`)}
+    ${markLines(marks, 100, 28)}${pieces(values, point).map((points) => svg`<polyline fill="none" stroke="var(--accent)" stroke-width="1.5" stroke-linecap="round" vector-effect="non-scaling-stroke" points=${points} />`)}
   </svg>`;
 }
 
@@ -46,8 +55,8 @@ export function lines({ times, series, height = 160, top, words, title }) {
   return html`${frame(times, height, most, words, title, drawn)}${legend(series.map((one) => one.name))}`;
 }
 
-/** Areas on top of each other. @param {{times: number[], series: Series[], height?: number, words: (value: number) => string, title: string}} what */
-export function stackedArea({ times, series, height = 200, words, title }) {
+/** Areas on top of each other. @param {{times: number[], series: Series[], height?: number, words: (value: number) => string, title: string, marks?: Mark[]}} what */
+export function stackedArea({ times, series, height = 200, words, title, marks = [] }) {
   const sums = times.map((_, place) => series.reduce((sum, one) => sum + (one.values[place] ?? 0), 0));
   const most = roundAbove(Math.max(0, ...sums));
   const y = (/** @type {number} */ value) => height - 18 - (value / most) * (height - 28);
@@ -60,7 +69,7 @@ export function stackedArea({ times, series, height = 200, words, title }) {
     const lower = low.map((value, place) => `${x(place).toFixed(1)},${y(value).toFixed(1)}`).reverse();
     return svg`<polygon fill=${category(index)} fill-opacity=".75" points=${[...upper, ...lower].join(" ")} />`;
   });
-  return html`${frame(times, height, most, words, title, drawn)}${legend(series.map((one) => one.name))}`;
+  return html`${frame(times, height, most, words, title, [drawn, markLines(marks, WIDTH, height - 18)])}${legend(series.map((one) => one.name))}`;
 }
 
 /** @param {number[]} times @param {number} height @param {number} most @param {(value: number) => string} words @param {string} title @param {unknown} drawn */

@@ -1,8 +1,8 @@
-/** Access: tokens with which machines join, the admin token, and this session. */
+/** Access: tokens with which machines join, the admin token, and the sessions of browsers. */
 import { html, nothing } from "../core/view.js";
 import { get, send } from "../core/api.js";
 import { definePage } from "../core/page.js";
-import { duration, plural, time } from "../core/format.js";
+import { ago, duration, plural, time } from "../core/format.js";
 import { attempt, confirm, copy } from "../core/notices.js";
 import { logOut, session } from "../core/session.js";
 import { askForm } from "../parts/form_dialog.js";
@@ -10,6 +10,7 @@ import { commandToCopy, empty } from "../parts/states.js";
 import { exportButtons, table } from "../parts/table.js";
 
 /** @typedef {import("../types").Schemas["JoinTokenRow"]} JoinTokenRow */
+/** @typedef {import("../types").Schemas["SessionRow"]} SessionRow */
 
 /** A token is told once; it is shown until the visitor has it, and is nowhere else. @type {{what: string, token: string, more: string} | null} */
 let told = null;
@@ -18,10 +19,35 @@ let told = null;
 const columnsFor = (reload) => [
   { name: "id", title: "Number", isNumber: true, cell: (row) => row.id, value: (row) => row.id },
   { name: "made_at", title: "Made", cell: (row) => time(row.made_at), value: (row) => row.made_at },
-  { name: "expires_at", title: "Expires", cell: (row) => html`${time(row.expires_at)} <span class="soft">in ${duration(Math.max(0, row.expires_at - Date.now() / 1000))}</span>`, value: (row) => row.expires_at },
+  { name: "expires_at", title: "Expires", cell: (row) => expiry(row.expires_at), value: (row) => row.expires_at },
   { name: "uses_left", title: "Uses left", isNumber: true, cell: (row) => row.uses_left, value: (row) => row.uses_left },
   { name: "revoke", title: "", cell: (row) => html`<span class="row-actions"><button class="btn quiet" aria-label=${`Revoke join token ${row.id}`} @click=${() => revoke(row, reload)}>Revoke</button></span>` },
 ];
+
+/** @param {number} at */
+const expiry = (at) => html`${time(at)} <span class="soft">in ${duration(Math.max(0, at - Date.now() / 1000))}</span>`;
+
+/** @param {() => void} reload @returns {import("../parts/table.js").Column<SessionRow>[]} */
+const sessionColumns = (reload) => [
+  { name: "id", title: "Number", isNumber: true, cell: (row) => row.id, value: (row) => row.id },
+  { name: "user", title: "User", cell: (row) => html`${row.user}${row.current ? html` <span class="tag">this one</span>` : nothing}`, value: (row) => row.user },
+  { name: "browser", title: "Browser", cell: (row) => row.browser || html`<span class="faint">–</span>`, value: (row) => row.browser },
+  { name: "made_at", title: "Since", cell: (row) => time(row.made_at), value: (row) => row.made_at },
+  { name: "used_at", title: "Last used", cell: (row) => (row.used_at === null ? html`<span class="faint" title="The server was started again since then">–</span>` : ago(row.used_at)), value: (row) => row.used_at },
+  { name: "expires_at", title: "Expires", cell: (row) => expiry(row.expires_at), value: (row) => row.expires_at },
+  { name: "end", title: "", cell: (row) => html`<span class="row-actions"><button class="btn quiet" aria-label=${row.current ? "Log out" : `End session ${row.id}`} @click=${() => (row.current ? leave() : end(row, reload))}>${row.current ? "Log out" : "End"}</button></span>` },
+];
+
+/** @param {SessionRow} row @param {() => void} reload */
+async function end(row, reload) {
+  const isSure = await confirm(`End session ${row.id}?`, `${row.browser || "That browser"} has to log in again.`, "End it");
+  if (isSure && (await attempt(async () => (await send("DELETE", `/login/sessions/${row.id}`), true), `Session ${row.id} is ended`))) reload();
+}
+
+async function leave() {
+  await logOut();
+  location.assign("/login");
+}
 
 /** @param {JoinTokenRow} row @param {() => void} reload */
 async function revoke(row, reload) {
@@ -72,24 +98,25 @@ function toldPanel(redraw) {
 export default definePage({
   title: () => "Access",
   everyS: 15,
-  load: ({ signal }) => get("/tokens/join", {}, signal),
-  view: (/** @type {{items: JoinTokenRow[]}} */ data, { reload, redraw }) => {
+  load: async ({ signal }) => {
+    const [tokens, sessions] = await Promise.all([get("/tokens/join", {}, signal), get("/login/sessions", {}, signal)]);
+    return { items: tokens.items, sessions: sessions.items };
+  },
+  view: (/** @type {{items: JoinTokenRow[], sessions: SessionRow[]}} */ data, { reload, redraw }) => {
     const columns = columnsFor(reload);
-    const here = session();
-    const leave = async () => {
-      await logOut();
-      location.assign("/login");
-    };
+    const ofSessions = sessionColumns(reload);
     return html`<h1>Access</h1><p class="lead">Who may ask this server for what.</p>
       ${toldPanel(redraw)}
       <div class="panel">
         <div class="head"><h2>Join tokens <small>with which new machines are admitted</small></h2><div class="actions">${exportButtons(columns, () => data.items, "join-tokens")}<button class="btn primary" @click=${() => make(reload)}>Make one…</button></div></div>
         ${table({ columns, rows: data.items, key: (row) => row.id, caption: "Join tokens", empty: empty("No machine can join now", nothing, "dovetail token join") })}
       </div>
+      <div class="panel">
+        <div class="head"><h2>Sessions <small>browsers that are logged in; the server knows no token of them</small></h2><div class="actions">${exportButtons(ofSessions, () => data.sessions, "sessions")}</div></div>
+        ${table({ columns: ofSessions, rows: data.sessions, key: (row) => row.id, caption: "Sessions", empty: empty("No browser is logged in", nothing, "dovetail open") })}
+        <p class="soft">Another browser: ${commandToCopy("dovetail open")} Server version ${session()?.version}.</p>
+      </div>
       <div class="grid g-even">
-        <div class="panel"><h2>This session</h2>
-          <dl class="pairs"><dt>User</dt><dd>${here?.user}</dd><dt>Until</dt><dd>${time(here?.expires_at)}</dd><dt>Server</dt><dd>version ${here?.version}</dd></dl>
-          <p><button class="btn" @click=${leave}>Log out</button></p><p class="soft">Another browser: ${commandToCopy("dovetail open")}</p></div>
         <div class="panel"><h2>Admin token</h2><p>It may do everything. Who has read it should have it; if somebody else has, make a new one: the old one and every session of a browser end at once.</p>
           <p><button class="btn danger" @click=${() => rotate(redraw)}>Make a new one…</button></p></div>
       </div>`;

@@ -13,7 +13,7 @@ import { exportButtons, table } from "../parts/table.js";
 /** @typedef {import("../types").Schemas["HistoryRow"]} HistoryRow */
 /** @typedef {{rows: HistoryRow[], cursor: number | null, searched: number, missing: string}} Data */
 
-const KINDS = ["submitted", "waiting", "placed", "bound", "running", "succeeded", "failed", "cancelled", "stopping", "pending", "lost", "node", "backend", "policy", "recovery", "budget"];
+const KINDS = ["submitted", "waiting", "placed", "bound", "running", "succeeded", "failed", "cancelled", "stopping", "preempted", "pending", "lost", "node", "backend", "policy", "recovery", "budget", "note"];
 const PAGE = 100;
 const SEARCHED_AT_ONCE = 1000; // the server knows no search in messages: so many are looked through here
 const MOST_SEARCHED = 5000;

@@ -9,16 +9,18 @@ import { commandToCopy } from "../parts/states.js";
 import { attentionPanel } from "../parts/overview/attention.js";
 import { CHANGES, changesPanel } from "../parts/overview/changes.js";
 import { decisionsPanel } from "../parts/overview/decisions.js";
+import { marksOf, noteLegend } from "../parts/overview/notes.js";
 import { statTiles } from "../parts/overview/stats.js";
-import { rangeChoice, recordedRange } from "../parts/time_range.js";
+import { rangeChoice, rangeOf, recordedRange } from "../parts/time_range.js";
 
 /** @typedef {import("../types").Schemas} Schemas */
-/** @typedef {{summary: Schemas["ClusterSummary"], attention: Schemas["AttentionAnswer"], trends: Schemas["TrendAnswer"], decisions: Schemas["RecentDecision"][], changes: Schemas["HistoryRow"][]}} Data */
+/** @typedef {{summary: Schemas["ClusterSummary"], attention: Schemas["AttentionAnswer"], trends: Schemas["TrendAnswer"], decisions: Schemas["RecentDecision"][], changes: Schemas["HistoryRow"][], notes: Schemas["HistoryRow"][]}} Data */
 
 const POINTS = 48;
 const SERIES = "cpu,memory,gpu,fragmentation,waiting,wait_p90,decisions,decision_p99,failures,waiting_by_queue,use_by_domain";
 const MOST_CHANGES = 300;
 const MOST_DOMAINS = 25;
+const MOST_NOTES = 100;
 
 /** When the first recorded step began, in seconds; as far as is known. */
 let recordedSince = 0;
@@ -70,12 +72,13 @@ function useByDomain(trends, range) {
   </section>`;
 }
 
-/** @param {Data["trends"]} trends */
-function waitingByQueue(trends) {
+/** @param {Data["trends"]} trends @param {Data["notes"]} notes */
+function waitingByQueue(trends, notes) {
   const series = Object.entries(trends.groups.waiting_by_queue ?? {}).map(([name, values]) => ({ name, values }));
   return html`<section class="panel" aria-label="Waiting by queue">
     <h2>Waiting by queue</h2>
-    ${series.length ? stackedArea({ times: trends.times, series, words: count, title: "Waiting workloads by queue" }) : html`<p class="soft">Nothing has waited.</p>`}
+    ${series.length ? stackedArea({ times: trends.times, series, words: count, title: "Waiting workloads by queue", marks: marksOf(notes, trends.times) }) : html`<p class="soft">Nothing has waited.</p>`}
+    ${noteLegend(notes, trends.times)}
     <p class="after"><a class="link" href="/queues">Queues, and who waits for what</a></p>
   </section>`;
 }
@@ -97,28 +100,29 @@ export default definePage({
   get atMostEveryMs() {
     return restMs;
   },
-  follows: (event) => event.kind === "node" || event.kind === "backend" || event.kind === "placed" || event.kind === "waiting",
+  follows: (event) => event.kind === "node" || event.kind === "note" || event.kind === "backend" || event.kind === "placed" || event.kind === "waiting",
   load: async ({ route, signal }) => {
     const began = performance.now();
     const since = 60 * Math.floor(Date.now() / 60_000) - 3600;
     const maxAgeS = restMs / 2000; // of answers: those of other pages are as good
-    const [summary, attention, trends, decisions, changes] = await Promise.all([
+    const [summary, attention, trends, decisions, changes, notes] = await Promise.all([
       getShared(maxAgeS, "/summary", {}, signal),
       getShared(maxAgeS, "/attention", {}, signal),
       trendsOf(route.query),
       getShared(maxAgeS, "/decisions", { limit: 10 }, signal),
       slowly("changes", 15, () => getShared(10, "/events", { newest: true, since, kind: CHANGES, limit: MOST_CHANGES })),
+      getShared(maxAgeS, "/events", { newest: true, since: 60 * Math.floor(Date.now() / 60_000) - rangeOf(route.query).seconds, kind: ["note"], limit: MOST_NOTES }, signal),
     ]);
     restMs = Math.min(10_000, Math.max(3000, 20 * (performance.now() - began)));
-    return { summary, attention, trends, decisions: decisions.items, changes: changes.items };
+    return { summary, attention, trends, decisions: decisions.items, changes: changes.items, notes: notes.items };
   },
   view: (/** @type {Data} */ data, { route }) => {
     const { words } = recordedRange(route.query, recordedSince);
     const total = Object.values(data.summary.workloads).reduce((sum, one) => sum + one, 0);
     if (!data.summary.nodes.total) return html`<h1>Overview</h1><p class="lead">The server runs and has no nodes.</p>${firstSteps()}${data.attention.items.length ? attentionPanel(data.attention, true) : nothing}`;
     return html`<div class="head"><div><h1>Overview</h1><p class="lead">${lead(data)}</p></div>${rangeChoice(route.query)}</div>
-      ${attentionPanel(data.attention, route.query.has("all"))} ${total ? nothing : firstWork()} ${statTiles(data.summary, data.trends, words)}
-      <div class="grid g2"><div>${useByDomain(data.trends, words)}</div><div>${waitingByQueue(data.trends)}${changesPanel(data.changes, data.changes.length >= MOST_CHANGES)}</div></div>
+      ${attentionPanel(data.attention, route.query.has("all"))} ${total ? nothing : firstWork()} ${statTiles(data.summary, data.trends, words, marksOf(data.notes, data.trends.times))}
+      <div class="grid g2"><div>${useByDomain(data.trends, words)}</div><div>${waitingByQueue(data.trends, data.notes)}${changesPanel(data.changes, data.changes.length >= MOST_CHANGES)}</div></div>
       ${decisionsPanel(data.decisions)}`;
   },
 });

@@ -11,7 +11,7 @@ import { tabs } from "../parts/choices.js";
 import { funnel } from "../parts/funnel.js";
 import { scoreTable } from "../parts/scores.js";
 import { empty } from "../parts/states.js";
-import { suggestions } from "../parts/suggestions.js";
+import { evictionIn, suggestions } from "../parts/suggestions.js";
 import { table } from "../parts/table.js";
 import { startsAbout, timeline } from "../parts/timeline.js";
 import { TABS, loadTab, tabOf, tabView } from "../parts/workload-tabs.js";
@@ -69,10 +69,12 @@ async function load({ route, signal, redraw }) {
 /** @param {WorkloadDetail} workload @param {string} patch as JSON @param {AbortSignal} signal @returns {Promise<Trial>} */
 async function tryOut(workload, patch, signal) {
   try {
+    const tasks = evictionIn(patch);
+    if (tasks) return { plan: null, evicts: await send("POST", `/workloads/${workload.id}/preempt`, { tasks, dry_run: true }, signal), trouble: "" };
     const answer = await send("POST", "/plan", merged(workload.spec, JSON.parse(patch)), signal);
-    return { plan: answer.plans[0], trouble: "" };
+    return { plan: answer.plans[0], evicts: null, trouble: "" };
   } catch (error) {
-    return { plan: null, trouble: wordsOf(error) };
+    return { plan: null, evicts: null, trouble: wordsOf(error) };
   }
 }
 

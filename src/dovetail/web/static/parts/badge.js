@@ -5,7 +5,7 @@ import { pageOf } from "../core/route.js";
 /** @type {Record<string, string>} */
 const KINDS = {
   running: "ok", succeeded: "ok", online: "ok", ready: "ok", ok: "ok", healthy: "ok", closed: "ok",
-  waiting: "warn", pending: "warn", queued: "warn", starting: "warn", stopping: "warn", cordoned: "warn", draining: "warn", half_open: "warn", unready: "warn",
+  waiting: "warn", pending: "warn", queued: "warn", starting: "warn", stopping: "warn", preempted: "warn", cordoned: "warn", draining: "warn", half_open: "warn", unready: "warn",
   failed: "bad", lost: "bad", offline: "bad", silent: "bad", quarantined: "bad", open: "bad", unhealthy: "bad",
 };
 

@@ -20,9 +20,18 @@ export function nameField(kind, label, value, onChoose) {
     if (field.value.trim() !== typed || !field.list) return;
     render(names.items.slice(0, 50).map((/** @type {string} */ name) => html`<option value=${name}></option>`), field.list);
   };
-  const choose = (/** @type {Event} */ event) => {
+  const take = (/** @type {HTMLInputElement} */ field) => {
     beingTyped.delete(label);
-    onChoose(/** @type {HTMLInputElement} */ (event.target).value.trim());
+    onChoose(field.value.trim());
   };
-  return html`<div class="field"><label for=${`${id}-field`}>${label}</label><input type="text" id=${`${id}-field`} list=${id} autocomplete="off" spellcheck="false" .value=${live(beingTyped.get(label) ?? value)} @focus=${complete} @input=${complete} @change=${choose} /><datalist id=${id}></datalist></div>`;
+  // Chromium says so too while it removes a field that has the focus: that is in the middle of drawing another page.
+  const changed = (/** @type {Event} */ event) => {
+    const field = /** @type {HTMLInputElement} */ (event.target);
+    queueMicrotask(() => (field.isConnected ? take(field) : beingTyped.delete(label)));
+  };
+  // A shortcut of the page, such as Ctrl Enter, comes before the field says that it changed.
+  const pressed = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) take(/** @type {HTMLInputElement} */ (event.target));
+  };
+  return html`<div class="field"><label for=${`${id}-field`}>${label}</label><input type="text" id=${`${id}-field`} list=${id} autocomplete="off" spellcheck="false" .value=${live(beingTyped.get(label) ?? value)} @focus=${complete} @input=${complete} @change=${changed} @keydown=${pressed} /><datalist id=${id}></datalist></div>`;
 }

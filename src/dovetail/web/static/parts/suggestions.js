@@ -4,16 +4,18 @@ import { get, segment, send } from "../core/api.js";
 import { attempt, confirm, toast, wordsOf } from "../core/notices.js";
 import { go, pageOf, setQuery } from "../core/route.js";
 import { merged } from "../core/merge.js";
+import { evictionPlan } from "./eviction_plan.js";
 import { planView } from "./plan.js";
 
 /** @typedef {import("../types").Schemas["SuggestionRow"]} Suggestion */
 /** @typedef {import("../types").Schemas["WorkloadDetail"]} WorkloadDetail */
 /** @typedef {import("../types").Schemas["PlanAnswer"]} PlanAnswer */
-/** @typedef {{plan: PlanAnswer | null, trouble: string}} Trial of the change in the address */
+/** @typedef {import("../types").Schemas["PlannedPreemption"]} PlannedPreemption */
+/** @typedef {{plan: PlanAnswer | null, evicts: PlannedPreemption | null, trouble: string}} Trial of what the address holds: a change, or whom to stop */
 
 /** @param {Suggestion[]} found @param {WorkloadDetail} workload @param {boolean} managed it is a replica of a service @param {string} tried the patch that the address holds, as JSON @param {Trial | null} trial */
 export function suggestions(found, workload, managed, tried, trial) {
-  const known = found.some((one) => one.patch && JSON.stringify(one.patch) === tried);
+  const known = found.some((one) => wishOf(one) === tried);
   if (found.length === 0 && !trial) return nothing;
   return html`<section class="panel" aria-label="What would help">
     <h2>What would help <small>each was tried on the present state</small></h2>
@@ -24,19 +26,29 @@ export function suggestions(found, workload, managed, tried, trial) {
 
 /** @param {Suggestion} one @param {WorkloadDetail} workload @param {boolean} managed @param {string} tried @param {Trial | null} trial @param {boolean} isFirst */
 function suggestion(one, workload, managed, tried, trial, isFirst) {
-  const patch = one.patch ? JSON.stringify(one.patch) : "";
-  const isTried = patch !== "" && patch === tried;
+  const wish = wishOf(one);
+  const isTried = wish !== "" && wish === tried;
   const words = html`<span><span class="ok" aria-hidden="true">✓</span> <b>${one.words}</b></span>`;
-  if (!one.patch) return html`<div class="suggestion">${words}${actionOf(one)}</div>`;
-  if (managed) return html`<div class="suggestion">${words}<span class="soft">change its service ${workload.service}</span></div>`;
+  if (!wish) return html`<div class="suggestion">${words}${actionOf(one)}</div>`;
+  if (managed && one.patch) return html`<div class="suggestion">${words}<span class="soft">change its service ${workload.service}</span></div>`;
   return html`<div class="suggestion">
-    ${words}<button class=${isFirst && !tried ? "btn primary" : "btn"} aria-expanded=${String(isTried)} @click=${() => setQuery({ try: isTried ? null : patch })}>${isTried ? "Close the plan" : "Plan this"}</button>
-    ${isTried && trial ? planned(workload, one.patch, trial) : nothing}
+    ${words}<button class=${isFirst && !tried ? "btn primary" : "btn"} aria-expanded=${String(isTried)} @click=${() => setQuery({ try: isTried ? null : wish })}>${isTried ? "Close the plan" : "Plan this"}</button>
+    ${isTried && trial ? planned(workload, JSON.parse(wish), trial) : nothing}
   </div>`;
 }
 
-/** @param {WorkloadDetail} workload @param {unknown} patch @param {Trial} trial */
+/** What the address holds while this is tried; empty for what is done without a plan. @param {Suggestion} one */
+const wishOf = ({ patch, action }) => (patch ? JSON.stringify(patch) : Array.isArray(action?.evict) ? JSON.stringify({ evict: action.evict }) : "");
+
+/** Whom the address asks to stop; null where it holds a change of the definition. @param {string} tried @returns {string[] | null} */
+export function evictionIn(tried) {
+  const wish = JSON.parse(tried);
+  return Array.isArray(wish?.evict) ? wish.evict.map(String) : null;
+}
+
+/** @param {WorkloadDetail} workload @param {any} patch @param {Trial} trial */
 function planned(workload, patch, trial) {
+  if (trial.evicts) return evictionPlan(workload, patch.evict, trial.evicts);
   if (trial.plan === null) return html`<div class="trial"><p class="bad" role="alert">${trial.trouble}</p></div>`;
   return html`<div class="trial">
     ${planView(trial.plan)}
@@ -77,9 +89,6 @@ async function ended(workload) {
   throw new Error(`${workload.name} is cancelled but some of its tasks still stop; submit the change when they have`);
 }
 
-/** @param {string} name with its namespace @returns {[string, string]} */
-const inNamespace = (name) => (name.includes("/") ? [name.slice(0, name.indexOf("/")), name.slice(name.indexOf("/") + 1)] : ["default", name]);
-
 /** @param {Suggestion} one */
 function actionOf({ action }) {
   const node = action?.uncordon;
@@ -88,11 +97,6 @@ function actionOf({ action }) {
       if (await confirm(`Uncordon ${node}?`, "It takes work again.", "Uncordon")) await attempt(() => send("POST", `/nodes/${segment(node)}/uncordon`, { reason: "suggested for work that waits" }), `${node} takes work again`);
     };
     return html`<button class="btn" @click=${uncordon}>Uncordon …</button>`;
-  }
-  if (Array.isArray(action?.evict)) {
-    /** @type {string[]} */
-    const names = [...new Set(action.evict.map((/** @type {string} */ task) => task.replace(/\.\d+$/, "")))];
-    return html`<span>${names.slice(0, 3).map((name) => html`<a class="link" href=${pageOf.workload(...inNamespace(name))}>${name}</a> `)}${names.length > 3 ? html`<span class="soft">and ${names.length - 3} more</span>` : nothing}</span>`;
   }
   return html`<span class="soft">by itself</span>`;
 }

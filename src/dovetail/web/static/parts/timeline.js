@@ -4,25 +4,40 @@ import { duration, time } from "../core/format.js";
 
 /** @typedef {import("../types").Schemas["WorkloadDetail"]} WorkloadDetail */
 
+/** The steps in order; `at` is null for one that is still to come. A step that was skipped, or of which nothing is known, is left out.
+ * @param {WorkloadDetail} workload @param {number} now @returns {{word: string, at: number | null}[]} */
+function stepsOf(workload, now) {
+  const { submitted_at, placed_at, started_at, finished_at } = workload;
+  const bound_at = workload.bound_at ?? null; // an older server does not say it
+  const isOpen = finished_at === null;
+  const queued = { word: "queued", at: now };
+  if (isOpen && placed_at === null) return [{ word: "submitted", at: submitted_at }, queued, ...["placed", "bound", "running", "done"].map((word) => ({ word, at: null }))];
+  const past = [
+    { word: "submitted", at: submitted_at },
+    { word: "placed", at: placed_at },
+    { word: "bound", at: bound_at },
+    { word: "running", at: started_at },
+  ];
+  const known = past.filter(({ word, at }) => at !== null || (isOpen && (word === "running" || (word === "bound" && started_at === null))));
+  const isAgain = isOpen && workload.state === "pending";
+  return [...(isAgain ? [...known.filter(({ at }) => at !== null), queued] : known), { word: isOpen ? "done" : workload.state, at: finished_at }];
+}
+
 /** @param {WorkloadDetail} workload */
 export function timeline(workload) {
   const now = Date.now() / 1000;
-  const { submitted_at, placed_at, started_at, finished_at } = workload;
-  /** @type {{word: string, at: number | null}[]} */
-  const steps = [{ word: "submitted", at: submitted_at }];
-  if (finished_at === null && placed_at === null) steps.push({ word: "waiting", at: now });
-  if (finished_at === null || placed_at !== null) steps.push({ word: "placed", at: placed_at });
-  if (finished_at === null || started_at !== null) steps.push({ word: "running", at: started_at });
-  steps.push({ word: finished_at === null ? "done" : workload.state, at: finished_at });
+  const steps = stepsOf(workload, now);
+  const isOpen = workload.finished_at === null;
   const reached = steps.filter((step) => step.at !== null).length - 1;
   return html`<ol class="timeline" aria-label="Timeline">
     ${steps.map((step, place) => {
       const before = place ? steps[place - 1].at : null;
-      const until = step.at ?? (place === reached + 1 && step.word !== "placed" ? now : null);
-      const took = before !== null && until !== null ? duration(until - before) : "";
-      const kind = step.at === null ? "soft" : place === reached && finished_at === null ? (step.word === "running" ? "now ok" : "now warn") : "";
+      const until = step.at ?? (place === reached + 1 && steps[reached].word !== "queued" ? now : null);
+      const tookS = before === null || until === null ? null : step.word === "queued" && steps[place - 1].word === "running" ? workload.ran_s : until - before;
+      const took = tookS === null ? "" : duration(tookS);
+      const kind = step.at === null ? "soft" : place === reached && isOpen ? (step.word === "running" ? "now ok" : "now warn") : "";
       return html`${place ? html`<li class="between" aria-hidden=${String(!took)}><em>${took}</em></li>` : nothing}
-        <li class=${kind} aria-current=${kind.startsWith("now") ? "step" : nothing}>${step.at === null ? "○" : sign(step.word)} ${step.word} ${step.at === null || step.word === "waiting" ? nothing : html`<span class="faint">${time(step.at)}</span>`}</li>`;
+        <li class=${kind} aria-current=${kind.startsWith("now") ? "step" : nothing}>${step.at === null ? "○" : sign(step.word)} ${step.word} ${step.at === null || step.word === "queued" ? nothing : html`<span class="faint">${time(step.at)}</span>`}</li>`;
     })}
   </ol>`;
 }

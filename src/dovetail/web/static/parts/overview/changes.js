@@ -6,7 +6,7 @@ import { ago, count } from "../../core/format.js";
 /** @typedef {import("../../types").Schemas["HistoryRow"]} HistoryRow */
 /** @typedef {{kind: string, words: string, rows: HistoryRow[]}} Change */
 
-export const CHANGES = ["node", "policy", "recovery", "backend", "budget", "failed", "stopping", "lost"];
+export const CHANGES = ["note", "node", "policy", "recovery", "backend", "budget", "failed", "preempted", "stopping", "lost"];
 const FIRST = 10;
 
 /** Without what differs from one to the next. @param {HistoryRow} row */

@@ -41,13 +41,13 @@ function statsOf({ resources, waiting }, trends, range) {
   ];
 }
 
-/** @param {ClusterSummary} summary @param {TrendAnswer} trends @param {string} range in words */
-export const statTiles = (summary, trends, range) => html`<div class="grid stats">
+/** @param {ClusterSummary} summary @param {TrendAnswer} trends @param {string} range in words @param {import("../../charts/lines.js").Mark[]} marks */
+export const statTiles = (summary, trends, range, marks) => html`<div class="grid stats">
   ${statsOf(summary, trends, range).map(
     (one) => html`<a class="panel stat" href=${one.href}>
       <div class="k">${one.title}</div>
       <div class="v">${one.value} <small>${one.more}</small></div>
-      ${spark(trends.series[one.series]?.values ?? [], { top: one.top, title: `${one.title}, last ${range}` })}
+      ${spark(trends.series[one.series]?.values ?? [], { top: one.top, title: `${one.title}, last ${range}`, marks })}
     </a>`,
   )}
 </div>`;
