@@ -14,11 +14,25 @@ from itertools import pairwise
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Select, Subquery, and_, case, func, literal, or_, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+    union_all,
+)
 
 from dovetail.model.task import TaskState
 from dovetail.store.contract import EventFilter, ListSlice, Page, UsageFilter, UsageTotals
-from dovetail.store.schema import attempts, history, shapes, tasks, workloads
+from dovetail.store.schema import RARE_KINDS, attempts, history, shapes, tasks, workloads
 from dovetail.store.unwritten import fresh_task
 
 SUMMARY = [column for column in workloads.columns if column.name not in ("spec_json", "shape")]
@@ -189,10 +203,22 @@ def amounts_in(shape_json: str) -> dict[str, int]:
     return found
 
 
+#: Whether the line of this number, or the next after it (some were deleted), is from before a time.
+_IS_OLDER = (
+    select(history.c.at < bindparam("at")).where(history.c.seq >= bindparam("middle")).order_by(history.c.seq).limit(1)
+)
+
+
 def _last_before(connection: Connection, at: float) -> int:
-    """The `seq` of the last line before that time. Read from the newest: an index of times would cost every write."""
-    older = select(history.c.seq).where(history.c.at < at).order_by(history.c.seq.desc()).limit(1)
-    return connection.scalar(older) or 0
+    """The `seq` of the last line before that time, found by halving: lines are written in the order of their times, and
+    an index of times would cost every write."""
+    first, last = (connection.scalar(select(end(history.c.seq))) or 0 for end in (func.min, func.max))
+    before = max(0, first - 1)
+    while before < last:
+        middle = (before + last + 1) // 2
+        is_older = connection.scalar(_IS_OLDER, {"middle": middle, "at": at})
+        before, last = (middle, last) if is_older else (before, middle - 1)
+    return int(before)
 
 
 def _event_conditions(where: EventFilter) -> Iterable[ColumnElement[bool]]:
@@ -207,6 +233,8 @@ def _event_conditions(where: EventFilter) -> Iterable[ColumnElement[bool]]:
         yield workloads.c.namespace == where.namespace
     if where.kinds:
         yield history.c.kind.in_(where.kinds)
+        if set(where.kinds) <= set(RARE_KINDS):
+            yield history.c.kind.in_([literal_column(f"'{kind}'") for kind in RARE_KINDS])  # as its index says it
 
 
 def _rank() -> ColumnElement[int]:

@@ -32,7 +32,7 @@ class Migrations:
     newest: str = ""
 
 
-NEWEST_REVISION = "0011"
+NEWEST_REVISION = "0012"
 STORE_MIGRATIONS = Migrations(MIGRATIONS / "versions", "alembic_version", "workloads", NEWEST_REVISION)
 
 

@@ -286,6 +286,10 @@ outbox = sa.Table(
     sqlite_autoincrement=True,
 )
 
+#: Lines that people look for among millions of others: what changed, and what went wrong.
+RARE_KINDS = ("backend", "budget", "failed", "lost", "node", "note", "policy", "preempted", "recovery", "stopping")
+_IS_RARE = "kind IN (" + ", ".join(f"'{kind}'" for kind in RARE_KINDS) + ")"
+
 # No foreign keys: history outlives what it tells about. `seq` never runs backwards, also after pruning.
 history = sa.Table(
     "history",
@@ -301,6 +305,7 @@ history = sa.Table(
     sa.Index(None, "workload", "seq", **_where("workload IS NOT NULL")),
     sa.Index(None, "node", "seq", **_where("node IS NOT NULL")),
     sa.Index(None, "backend", "seq", **_where("backend IS NOT NULL")),
+    sa.Index(None, "kind", "seq", **_where(_IS_RARE)),
     sqlite_autoincrement=True,
 )
 

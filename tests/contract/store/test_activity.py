@@ -130,6 +130,30 @@ def test_events_name_their_workload_and_are_paged_both_ways(store: Store) -> Non
     assert words(EventFilter(kinds=["nothing"])) == []
 
 
+@pytest.mark.parametrize("pruned", [0, 1, 37, 99, 100])
+def test_events_since_a_time_are_found_also_after_old_ones_were_pruned(store: Store, pruned: int) -> None:
+    assert store.events(EventFilter(since=NOW), limit=10).items == []
+    store.write(Batch(history=[HistoryLine(NOW + place // 3, "placed", str(place)) for place in range(100)]))
+    store.prune(0.0, NOW + pruned // 3)
+    left = range(3 * (pruned // 3), 100)
+    for since in (-1, 0, 1, 12, 20, 33, 34):
+        found = store.events(EventFilter(since=NOW + since), limit=1000).items
+        assert [row["message"] for row in found] == [str(place) for place in left if place // 3 >= since]
+
+
+def test_rare_kinds_are_found_among_others(store: Store) -> None:
+    kinds = ["placed", "note", "running", "failed", "node"]
+    store.write(Batch(history=[HistoryLine(NOW + place, kinds[place % 5], str(place)) for place in range(50)]))
+
+    def words(*wanted: str) -> list[str]:
+        found = store.events(EventFilter(kinds=wanted, since=NOW + 30), limit=1000, newest_first=True)
+        return [row["message"] for row in found.items]
+
+    assert words("note") == ["46", "41", "36", "31"]
+    assert words("note", "failed") == ["48", "46", "43", "41", "38", "36", "33", "31"]
+    assert words("note", "placed") == ["46", "45", "41", "40", "36", "35", "31", "30"]
+
+
 def test_usage_is_added_up_by_workload_and_in_total(store: Store) -> None:
     store.write(Batch(submitted=[new_workload(id_, shape_json=SHAPE, replicas=2) for id_ in (1, 2, 3)]))
     ran = {"started_at": NOW, "finished_at": NOW + 10, "exit_code": 1}

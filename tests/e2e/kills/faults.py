@@ -69,11 +69,11 @@ def kill_while_migrating(scene: Scene) -> None:
 
 def step_back(database: Path) -> None:
     """Undoes the newest migration. One that was interrupted has changed nothing, or everything."""
-    assert NEWEST_REVISION == "0011", "a newer migration has to be undone first: say here how"
+    assert NEWEST_REVISION == "0012", "a newer migration has to be undone first: say here how"
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        connection.execute("DROP TABLE IF EXISTS node_prices")
-        connection.execute("UPDATE alembic_version SET version_num = '0010'")
+        connection.execute("DROP INDEX IF EXISTS ix_history_kind_seq")
+        connection.execute("UPDATE alembic_version SET version_num = '0011'")
         connection.execute("COMMIT")
 
 
