@@ -174,6 +174,17 @@ def test_events_are_streamed_from_where_the_listener_was(http: httpx.Client) -> 
     assert [event["event"] for event in found] == [line["kind"] for line in past[1:]]
 
 
+def test_a_stream_may_leave_out_what_nobody_can_follow_and_says_so(http: httpx.Client) -> None:
+    [accepted] = submitted(http, {"name": "storm", "replicas": 30})
+    in_state(http, "storm", "running")
+    past = http.get("/events", params={"workload": "storm", "limit": 1000}).json()["items"]
+    wanted = {"workload": accepted["id"], "after": past[0]["seq"], "most": 5}
+    with http.stream("GET", "/events", params=wanted, headers={"Accept": "text/event-stream"}) as answer:
+        [skipped, *newest] = read_events(answer, 6)
+    assert skipped == {"event": "skipped", "data": len(past) - 1 - 5}
+    assert [event["data"] for event in newest] == past[-5:]
+
+
 def test_without_a_place_a_stream_begins_now(http: httpx.Client) -> None:
     newest = http.get("/events", params={"limit": 1000}).json()["items"][-1]["seq"]
     with http.stream("GET", "/events", headers={"Accept": "text/event-stream"}) as answer:

@@ -103,13 +103,16 @@ async def events(
     node: Annotated[str | None, Query(max_length=MAX_NODE_NAME)] = None,
     backend: Annotated[str | None, Query(max_length=MAX_NAME)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
+    most: Annotated[int | None, Query(ge=1, le=MOST_ROWS, description="of a stream: so many events at once")] = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Json[HistoryPage] | EventStream[HistoryRow]:
     """Past events, oldest first, or `newest` first; with `Accept: text/event-stream` a stream of events as they happen.
 
     A page holds events after and before these `seq`, and not older than `since` (seconds since the epoch). The stream
     begins after the event `after`, or the one in the header Last-Event-ID, otherwise now. `namespace`: of the workload,
-    and without one of all workloads. `backend`: who added, changed or removed it, and when.
+    and without one of all workloads. `backend`: who added, changed or removed it, and when. `most`: where more events
+    happen at once than somebody can follow, the stream has the newest of them, and before them an event of type
+    `skipped` whose data is the number of the others.
     """
     plane = plane_of(request)
     ids = None
@@ -122,7 +125,7 @@ async def events(
         return Json(await history_page(plane, where, limit, after or 0, before, newest_first=newest))
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
         after = int(last_event_id[:18])  # a browser sends it after a lost connection
-    stream = until_closing(request, _stream(plane, after, where))
+    stream = until_closing(request, _stream(plane, after, where, most))
     return EventStream(stream, headers=_STREAM_HEADERS)
 
 
@@ -138,7 +141,9 @@ def _is_wanted(line: dict[str, Any], where: EventFilter) -> bool:
     return not about_another and (not where.kinds or line["kind"] in where.kinds)
 
 
-async def _stream(plane: ControlPlane, after: int | None, where: EventFilter) -> AsyncGenerator[bytes, None]:
+async def _stream(
+    plane: ControlPlane, after: int | None, where: EventFilter, most: int | None
+) -> AsyncGenerator[bytes, None]:
     wants_all = where == EventFilter(since=where.since)
     position = await plane.history.newest() if after is None else after
     yield b": events of Dovetail\n\n"  # at once: the client then knows that it is connected
@@ -147,8 +152,10 @@ async def _stream(plane: ControlPlane, after: int | None, where: EventFilter) ->
             async for lines in pieces:
                 if not lines:
                     yield b": still here\n\n"
-                elif wanted := [_encoded(line) for line in lines if wants_all or _is_wanted(line.row, where)]:
-                    yield b"".join(wanted)
+                elif wanted := [line for line in lines if wants_all or _is_wanted(line.row, where)]:
+                    skipped = 0 if most is None else max(0, len(wanted) - most)
+                    said = [b"event: skipped\ndata: %d\n\n" % skipped] if skipped else []
+                    yield b"".join([*said, *map(_encoded, wanted[skipped:])])
     except ControlError:
         return  # the server stops; the client comes back with Last-Event-ID
 

@@ -1,7 +1,7 @@
 /** The frame around every page: menu, search, connection, and the life of a page from its address to its end. */
 import { html, nothing, render } from "./view.js";
 import { Problem, whenLoggedOut } from "./api.js";
-import { connect, connection, disconnect, onConnection, onEvent, pause } from "./live.js";
+import { connect, connection, disconnect, onConnection, onEvent, onSkipped, pause } from "./live.js";
 import { go, routeOf, whenRouteChanges } from "./route.js";
 import { findSession, logOut, session } from "./session.js";
 import { isDark, switchTheme } from "./theme.js";
@@ -13,6 +13,7 @@ import { skeleton } from "../parts/states.js";
 /** @typedef {import("./page.js").Context} Context */
 
 const AT_MOST_EVERY_MS = 1000;
+const AFTER_SKIPPED_MS = 5000; // since the last time, where so much happens that what concerns the page may be missed
 
 /** Whether asking again may help: no connection, or a server that is busy. @param {unknown} error */
 const passes = (error) => error instanceof Problem && (error.status === 0 || error.status === 429 || error.status >= 500);
@@ -30,6 +31,7 @@ class OpenPage {
     this.isStale = false;
     this.loadedAt = 0;
     this.timer = 0;
+    this.timerAt = 0;
     this.drawFrame = draw;
     /** @type {Context} */
     this.context = { route: routeOf(), signal: this.ending.signal, reload: () => void this.load(), redraw: draw };
@@ -37,6 +39,9 @@ class OpenPage {
     this.ends = [
       onEvent((event) => {
         if (page.follows?.(event, this.context.route)) this.loadSoon();
+      }),
+      onSkipped(() => {
+        if (page.follows) this.loadSoon(AFTER_SKIPPED_MS);
       }),
       onConnection((state) => {
         if (state === "live") this.loadSoon();
@@ -57,15 +62,18 @@ class OpenPage {
     if (begun) this.ends.push(begun);
   }
 
-  /** Soon, and not too often: many events may come at once. */
-  loadSoon() {
+  /** Soon, and not too often: many events may come at once. @param {number} [restMs] since the last time, at least */
+  loadSoon(restMs = 0) {
     if (document.hidden) {
       this.isStale = true;
       return;
     }
-    if (this.timer) return;
-    const pauseMs = Math.max(50, (this.page.atMostEveryMs ?? AT_MOST_EVERY_MS) - (performance.now() - this.loadedAt));
-    this.timer = window.setTimeout(() => void this.load(), pauseMs);
+    const now = performance.now();
+    const at = Math.max(now + 50, this.loadedAt + Math.max(restMs, this.page.atMostEveryMs ?? AT_MOST_EVERY_MS));
+    if (this.timer && this.timerAt <= at) return;
+    clearTimeout(this.timer);
+    this.timerAt = at;
+    this.timer = window.setTimeout(() => void this.load(), at - now);
   }
 
   async load() {

@@ -9,6 +9,7 @@ import { API, address } from "./api.js";
 
 const RETRY_MS = 1000;
 const SILENT_MS = 45_000; // the server says "still here" more often
+const MOST = 20; // events at once: nobody follows more, and the server has more important things to do
 
 /** @type {Set<(event: LiveEvent) => void>} */
 const listeners = new Set();
@@ -26,6 +27,14 @@ export const connection = () => state;
 export function onEvent(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
+}
+
+/** @type {Set<() => void>} */
+const whenSkipped = new Set();
+/** @param {() => void} listener called when more happened than was told @returns {() => void} ends it */
+export function onSkipped(listener) {
+  whenSkipped.add(listener);
+  return () => whenSkipped.delete(listener);
 }
 
 /** @param {(state: Connection) => void} watcher @returns {() => void} ends it */
@@ -74,7 +83,7 @@ async function read(signal) {
   };
   heardSomething();
   try {
-    const answer = await fetch(address(`${API}/events`, { after: newest || undefined }), {
+    const answer = await fetch(address(`${API}/events`, { after: newest || undefined, most: MOST }), {
       headers: { Accept: "text/event-stream" },
       credentials: "same-origin",
       signal: AbortSignal.any([signal, silence.signal]),
@@ -98,6 +107,10 @@ async function read(signal) {
 
 /** @param {string} block one server-sent event */
 function deliver(block) {
+  if (block.startsWith("event: skipped")) {
+    for (const listener of whenSkipped) listener();
+    return;
+  }
   const data = block.split("\n").find((line) => line.startsWith("data: "));
   if (data === undefined) return;
   /** @type {LiveEvent} */
