@@ -8,6 +8,7 @@ from fastapi import Query, Request
 from dovetail.api.protocol.body import Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.replies import Json
+from dovetail.api.protocol.shared_answers import accepted_age_s
 from dovetail.control.plane import ControlPlane
 from dovetail.engine.pieces import in_one
 from dovetail.engine.questions.map_questions import MapAnswer, MapUplink, WorkloadOnMap
@@ -32,11 +33,13 @@ async def topology_map(
     With `after`, only nodes that changed since that version, and `gone`; a version of another server or of an older map
     gets all of it (`full`). `workload`, a name as everywhere (a group stands for all its workloads): the nodes of its
     tasks, the level that it reached, the estimated time of its traffic and the links between its domains.
+    With `Cache-Control: max-age=SECONDS` the map may be so old: those who follow it then get the same changes.
     """
     plane = plane_of(request)
     named = None if workload is None else await plane.names.find(workload, namespace)
     since = _version_in(plane, after)
-    found = await plane.ask(lambda _: plane.questions.map.map(time.time(), since))
+    max_age_s = accepted_age_s(request.scope)
+    found = await plane.ask(lambda _: plane.questions.map.map(time.time(), since, max_age_s))
     answer: TopologyMap = {
         "version": f"{_server(plane)}-{found.version}",
         "full": found.full,

@@ -70,6 +70,18 @@ def test_a_machine_that_is_launched_joins_and_one_whose_backend_is_away_is_silen
     assert (nodes["cloud"].health, nodes["away"].health) == (MapHealth.JOINING, MapHealth.SILENT)
 
 
+def test_a_map_that_may_be_old_is_not_looked_at_again_until_then() -> None:
+    scene = Scene()
+    scene.join("a")
+    questions = Questions(scene.engine)
+    first = asked(questions, scene)
+    scene.hear(NodeCordoned("a", True, "disk"))
+    old = whole(questions.map.map(scene.now + 0.9, first.version, max_age_s=1.0))
+    assert (old.version, old.nodes) == (first.version, [])
+    new = whole(questions.map.map(scene.now + 1.1, first.version, max_age_s=1.0))
+    assert by_name(new)["a"].health == MapHealth.CORDONED
+
+
 def test_what_is_expected_in_an_hour_follows_from_expected_ends() -> None:
     scene = Scene()
     scene.join("a", 8, **GPUS)

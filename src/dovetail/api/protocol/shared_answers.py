@@ -45,7 +45,7 @@ class SharedAnswers:
         self._being_made: dict[object, asyncio.Task[_Answer | None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        max_age_s = _accepted_age_s(scope)
+        max_age_s = accepted_age_s(scope)
         if not max_age_s or (caller := scope["state"]["caller"]) is None:  # what is open to all may depend on a cookie
             await self._app(scope, receive, send)
             return
@@ -110,8 +110,8 @@ class SharedAnswers:
             del self._made[next(iter(self._made))]  # the oldest
 
 
-def _accepted_age_s(scope: Scope) -> int:
-    """0: it wants an answer of its own, or one that cannot be shared."""
+def accepted_age_s(scope: Scope) -> int:
+    """How old an answer may be, in seconds. 0: it wants one of its own, or one that cannot be shared."""
     if scope["type"] != "http" or scope["method"] != "GET":
         return 0
     found = 0

@@ -12,6 +12,7 @@ another node without a new stamp.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -111,13 +112,16 @@ class MapQuestions:
         self._places: dict[MapPlace, int] = {}
         self._tenants: dict[str, int] = {}
         self._version = 0
+        self._refreshed_at = -inf
         self._places_at = self._made_at = 0  # versions below are of another list of domains, or of another map
 
     # --- the map -------------------------------------------------------------------------------------------------
 
-    def map(self, now: float, after: int | None = None) -> Pieces[MapAnswer]:
-        """All of it, or what changed `after` a version."""
-        yield from self._refresh(now)
+    def map(self, now: float, after: int | None = None, max_age_s: float = 0.0) -> Pieces[MapAnswer]:
+        """All of it, or what changed `after` a version. `max_age_s`: how old it may be."""
+        if not self._refreshed_at <= now < self._refreshed_at + max_age_s:
+            yield from self._refresh(now)
+            self._refreshed_at = now
         kept, full = self._kept, after is None or after > self._version or after < self._made_at
         since = -1 if full or after is None else after
         changed = [row for row, stamp in enumerate(kept.stamps) if stamp > since]
