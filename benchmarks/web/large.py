@@ -1,8 +1,11 @@
 """A server with a large cluster that is in use, and browsers that are logged in to it."""
 
+import os
 import random
 import shutil
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,10 +34,10 @@ _NAMESPACES = ("research", "vision", "serving", "analytics", "students", "batch"
 _OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-sync"]
 READY = "#main[aria-busy=false]"
 #: Linux may give every session the same share of the processor, whatever its programs' niceness: so the session, too.
-_STARTER = f"""#!/bin/sh
+_STARTER = """#!/bin/sh
 read -r _ _ _ _ _ session _ < /proc/$$/stat
 [ "$session" = $$ ] && echo 19 2> /dev/null > /proc/$$/autogroup
-exec chrt --idle 0 {PROGRAM} "$@"
+exec chrt --idle 0 PROGRAM "$@"
 """
 
 
@@ -64,6 +67,26 @@ def _batches() -> list[bytes]:
     return [orjson.dumps(work[start : start + BATCH]) for start in range(0, len(work), BATCH)]
 
 
+def _starter(folder: Path, name: str, program: str) -> Path:
+    made = folder / name
+    made.write_text(_STARTER.replace("PROGRAM", program))
+    made.chmod(made.stat().st_mode | stat.S_IXUSR)
+    return made
+
+
+@contextmanager
+def busy_processors(folder: Path) -> Iterator[None]:
+    """What is left of the processors is used up, by programs that give way to all others."""
+    spin = [str(_starter(folder, "spin", sys.executable)), "-c", "while True: pass"]
+    spinning = [subprocess.Popen(spin, start_new_session=True) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for one in spinning:
+            one.kill()
+            one.wait()
+
+
 @contextmanager
 def chromium(folder: Path | None = None) -> Iterator[Any]:
     """`folder`: where to put a starter that gives everybody else the processor first."""
@@ -75,10 +98,7 @@ def chromium(folder: Path | None = None) -> Iterator[Any]:
         raise NotRun("needs the program chromium (Debian: chromium)")
     program = PROGRAM
     if folder is not None:
-        starter = folder / "modest-chromium"
-        starter.write_text(_STARTER)
-        starter.chmod(starter.stat().st_mode | stat.S_IXUSR)
-        program = str(starter)
+        program = str(_starter(folder, "modest-chromium", PROGRAM))
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=_OPTIONS)
         try:

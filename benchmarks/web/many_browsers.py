@@ -1,9 +1,10 @@
 """What ten open browsers cost the server: decisions and submissions with and without them, in turn on one server.
 
-The browsers run at the lowest priority: elsewhere they would have processors of their own. Ratios only: what a machine
-can do does not matter here. Decisions: the p99 of all of a round, as `/decisions` tells them. Submissions: workloads a
-second that were accepted, which means written. The processor time of the server for the same work is measured beside
-it: other programs disturb that least.
+The browsers run at the lowest priority: elsewhere they would have processors of their own. A processor that does
+anything slows down the others of its chip, so without browsers, too, what is left of all processors is used up, by
+programs of that priority. Ratios only: what a machine can do does not matter here. Decisions: the p99 of all of a
+round, as `/decisions` tells them. Submissions: workloads a second that were accepted, which means written. The
+processor time of the server for the same work is measured beside it: other programs disturb that least.
 """
 
 import os
@@ -21,7 +22,7 @@ import orjson
 from benchmarks.control.server import Server
 from benchmarks.harness import Bar, Bench, Better, Measured, at_least, at_most, benchmark
 from benchmarks.measuring import quantile
-from benchmarks.web.large import READY, chromium, large, logged_in
+from benchmarks.web.large import READY, busy_processors, chromium, large, logged_in
 
 DECISIONS = at_most("web.ten_browsers.decision_p99", 1.1, "×")
 THROUGHPUT = at_least("web.ten_browsers.throughput", 0.9, "×")
@@ -43,7 +44,13 @@ class LoadRound:
 @benchmark(DECISIONS, THROUGHPUT, PROCESSOR)
 def ten_browsers(bench: Bench) -> Iterator[tuple[str, Measured]]:
     alone, beside = list[LoadRound](), list[LoadRound]()
-    with bench.folder() as folder, large(bench) as server, server.client() as client, chromium(folder) as browser:
+    with (
+        bench.folder() as folder,
+        large(bench) as server,
+        server.client() as client,
+        chromium(folder) as browser,
+        busy_processors(folder),
+    ):
         session = logged_in(browser, server)
         _load(server, client, "warm")
         for number in range(ROUNDS):

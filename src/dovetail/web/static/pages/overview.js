@@ -104,7 +104,7 @@ export default definePage({
   load: async ({ route, signal }) => {
     const began = performance.now();
     const since = 60 * Math.floor(Date.now() / 60_000) - 3600;
-    const maxAgeS = restMs / 2000; // of answers: those of other pages are as good
+    const maxAgeS = restMs / 1500; // of answers: those of other pages are as good
     const [summary, attention, trends, decisions, changes, notes] = await Promise.all([
       getShared(maxAgeS, "/summary", {}, signal),
       getShared(maxAgeS, "/attention", {}, signal),

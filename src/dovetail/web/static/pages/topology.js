@@ -47,7 +47,7 @@ async function follow(ref, signal) {
   const { name, namespace } = ref ? inParts(ref) : { name: undefined, namespace: undefined };
   const began = performance.now();
   try {
-    const answer = await getShared(restMs < 1000 ? 0 : 1, "/topology/map", { after: model.version, workload: name, namespace }, signal);
+    const answer = await getShared(restMs < 1000 ? 0 : Math.max(1, restMs / 1250), "/topology/map", { after: model.version, workload: name, namespace }, signal);
     model.apply(answer);
     const rows = answer.full ? 0 : answer.nodes.row.length;
     restMs = Math.min(LATEST_MS, Math.max(SOONEST_MS, 6 * (performance.now() - began), A_NODE_MS * rows));
