@@ -13,6 +13,7 @@ import os
 import pwd
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,6 +84,7 @@ class TaskUsers:
         self._uids = uids
         self._groups = tuple(_group_number(group) for group in settings.groups)
         self._given: dict[str, int] | None = None
+        self._lock = threading.Lock()  # several tasks begin at once, on threads
 
     def of(self, namespace: str) -> TaskUser | None:
         """None: the user of the server."""
@@ -92,7 +94,8 @@ class TaskUsers:
             return None
         if named is not None:
             return self._known(named)
-        uid = self._uid_of(namespace)
+        with self._lock:
+            uid = self._uid_of(namespace)
         return TaskUser(uid, uid, self._groups, None)
 
     def _known(self, named: str | int) -> TaskUser:

@@ -1,14 +1,17 @@
 """As whom commands run: users of namespaces, names of the settings, ranges of containers."""
 
+import json
 import os
 import pwd
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from dovetail.backends.contract import UnusableSetting
-from dovetail.backends.local.isolation import USUAL_UIDS, Isolation, TaskUsers, find_isolation, usable_uids
+from dovetail.backends.local.isolation import USERS_FILE, USUAL_UIDS, Isolation, TaskUsers, find_isolation, usable_uids
 from dovetail.backends.local.settings import LocalSettings
 
 
@@ -24,6 +27,25 @@ def test_a_namespace_keeps_its_user_after_a_restart_and_shares_it_with_no_other(
     assert (red.uid, blue.uid) == (USUAL_UIDS[0], USUAL_UIDS[1])
     after = users(tmp_path)
     assert (after.of("blue"), after.of("red")) == (blue, red)
+
+
+def test_namespaces_that_come_at_once_get_different_users(tmp_path: Path) -> None:
+    for turn in range(20):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        asked = users(folder)
+        names = [f"n{number}" for number in range(16)]
+        together = threading.Barrier(len(names))
+
+        def user(name: str, asked: TaskUsers = asked, together: threading.Barrier = together) -> int | None:
+            together.wait()
+            found = asked.of(name)
+            return None if found is None else found.uid
+
+        with ThreadPoolExecutor(len(names)) as threads:
+            given = list(threads.map(user, names))
+        assert len(set(given)) == len(names)
+        assert json.loads((folder / USERS_FILE).read_text()) == dict(zip(names, given, strict=True))
 
 
 def test_when_all_users_are_taken_the_error_says_what_to_do(tmp_path: Path) -> None:
