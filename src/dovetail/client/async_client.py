@@ -150,9 +150,11 @@ class AsyncClient:
     history = awaited(Client.history)
     history_page = awaited(Client.history_page)
     event_page = awaited(Client.event_page)
+    note = awaited(Client.note)
     cancel = awaited(Client.cancel)
     cancel_selected = awaited(Client.cancel_selected)
     retry = awaited(Client.retry)
+    preempt = awaited(Client.preempt)
     execute = awaited(Client.execute)
     attach = awaited(Client.attach)
     exec_output = awaited(Client.exec_output)
@@ -297,6 +299,8 @@ class AsyncClient:
     revoke_join_token = awaited(Client.revoke_join_token)
     make_node_token = awaited(Client.make_node_token)
     login_link = awaited(Client.login_link)
+    browser_sessions = awaited(Client.browser_sessions)
+    end_browser_session = awaited(Client.end_browser_session)
 
     # overview
     trends = awaited(Client.trends)

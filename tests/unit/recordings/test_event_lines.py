@@ -36,6 +36,7 @@ HEARD: list[Event] = [
     events.TaskMoved(TASK, "7.2.1", "m"),
     events.TaskRestartAsked(TASK, "7.2.1", "unhealthy"),
     events.MoveAsked(TASK, "m", "rebalancing"),
+    events.PreemptionAsked(7, (TaskId(3, 0), TaskId(4, 1))),
     events.BindFailed(TASK, "7.2.1", "no image", FailureCause.UNKNOWN),
     events.ReservationMade(3, Reservation.model_validate({"node": "n", "duration": "1h"})),
     events.ReservationReleased(3),
