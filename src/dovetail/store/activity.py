@@ -72,6 +72,7 @@ class ActivityReads(ABC):
         with self._reading() as connection:
             if where.since is not None:
                 after = max(after, _last_before(connection, where.since))
+                query = query.where(history.c.at >= where.since)  # a clock may have been set back
             query = query.where(history.c.seq > after, *_event_conditions(where))
             if before is not None:
                 query = query.where(history.c.seq < before)

@@ -37,7 +37,7 @@ def preemption_asked(state: EngineState, event: PreemptionAsked, now: float) -> 
         return []
     commands = preempt(state, work, found, now)
     work.displacing = True
-    words = f"frees capacity for {count(_wanted(work), 'task')}: waits for {describe_victims(state, found.tasks)}"
+    words = f"frees capacity for {count(tried_at_once(work), 'task')}: waits for {describe_victims(state, found.tasks)}"
     nodes = len(state.cluster.rows)
     record_refusal(state, work, Explanation(Outcome.PREEMPTING, words, work.shape.profile, nodes, ()), now)
     return commands
@@ -48,7 +48,7 @@ def clearing_plan(state: EngineState, work: Work, victims: tuple[TaskId, ...], n
     why_not = _not_now(state, work) or _not_these(state, work, victims)
     if why_not:
         return why_not
-    replicas = sorted(work.waiting)[: _wanted(work)]
+    replicas = sorted(work.waiting)[: tried_at_once(work)]
     held = [state.work[task.workload].held for task in victims]
     kept: dict[int, F8] = {}
     with state.cluster.trial(), state.accounts.usage.without(held):
@@ -68,7 +68,8 @@ def clearing_plan(state: EngineState, work: Work, victims: tuple[TaskId, ...], n
     return PreemptionPlan(victims, tuple(kept.items()), FREE)
 
 
-def _wanted(work: Work) -> int:
+def tried_at_once(work: Work) -> int:
+    """For how many waiting tasks others are stopped."""
     return min(work.at_once, MOST_TASKS)
 
 

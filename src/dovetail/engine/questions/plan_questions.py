@@ -31,7 +31,7 @@ from dovetail.engine.planning.plan import (
     victim_of,
     would_displace,
 )
-from dovetail.engine.preemption.asked_preemption import MOST_TASKS, clearing_plan
+from dovetail.engine.preemption.asked_preemption import clearing_plan, tried_at_once
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
 from dovetail.engine.scheduling.forecast import StartGuess, guesses
 from dovetail.engine.state.engine_state import EngineState
@@ -153,8 +153,7 @@ class PlanQuestions:
         found = clearing_plan(self._state, work, tasks, now)
         if isinstance(found, str):
             return found
-        fits = min(work.at_once, MOST_TASKS)
-        return Displacement(fits, tuple(victim_of(self._state, task, now) for task in found.tasks))
+        return Displacement(tried_at_once(work), tuple(victim_of(self._state, task, now) for task in found.tasks))
 
     def impasse(self, spec: Workload, workload: int = -1, now: float = 0.0) -> Pieces[Impasse]:
         """What keeps a workload from being placed completely, and what would help. For a live workload this is about
