@@ -323,16 +323,20 @@ def test_a_daemon_that_was_killed_finds_its_vms_again_and_starts_none_twice(
 def test_a_hypervisor_that_hangs_delays_no_other(tmp_path: Path, libvirt_servers: Hosts) -> None:
     async def scene() -> None:
         first, second = libvirt_servers
-        settings = libvirt_settings(*(host_of(server) for server in libvirt_servers), answer_within_s="2s",
+        settings = libvirt_settings(*(host_of(server) for server in libvirt_servers), answer_within_s="5s",
                                     look_interval_s="1s")  # fmt: skip
         async with started(libvirt_subject(tmp_path, first, settings)) as rig:
+
+            def both_online() -> bool:  # a host that answers late is introduced after the start
+                return rig.reports.online("hv1") and rig.reports.online("hv2")
+
+            await rig.reports.until_true(both_online, "both nodes")
             with second.daemon.paused():
                 await rig.reports.until_true(lambda: not rig.reports.online("hv2"), "the node's absence")
                 work = bound(rig, machine(0, 4))
-                async with asyncio.timeout(30):
-                    await rig.backend.bind(work)
-                    assert (await rig.finished(work.key)).exit_code == 4
-                assert rig.reports.online("hv1")
+                await rig.until_bound(work)
+                assert (await rig.finished(work.key)).exit_code == 4
+                await rig.reports.until_true(lambda: rig.reports.online("hv1"), "the other node's presence")
             await rig.reports.until_true(lambda: rig.reports.online("hv2"), "the node's return")
 
     run_async(scene)
