@@ -148,14 +148,23 @@ async def _stream(
     position = await plane.history.newest() if after is None else after
     yield b": events of Dovetail\n\n"  # at once: the client then knows that it is connected
     try:
-        async with aclosing(plane.history.follow(position)) as pieces:
+        async with aclosing(plane.history.follow(position, most if wants_all else None)) as pieces:
             async for lines in pieces:
                 if not lines:
                     yield b": still here\n\n"
-                elif wanted := [line for line in lines if wants_all or _is_wanted(line.row, where)]:
-                    skipped = 0 if most is None else max(0, len(wanted) - most)
+                    continue
+                wanted = [line for line in lines if wants_all or _is_wanted(line.row, where)]
+                if most is None:
+                    skipped = 0
+                elif wants_all:
+                    skipped = lines[0].seq - 1 - position
+                else:
+                    skipped = max(0, len(wanted) - most)
+                    wanted = wanted[skipped:]
+                position = lines[-1].seq
+                if wanted:
                     said = [b"event: skipped\ndata: %d\n\n" % skipped] if skipped else []
-                    yield b"".join([*said, *map(_encoded, wanted[skipped:])])
+                    yield b"".join([*said, *map(_encoded, wanted)])
     except ControlError:
         return  # the server stops; the client comes back with Last-Event-ID
 

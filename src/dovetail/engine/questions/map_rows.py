@@ -99,22 +99,15 @@ def _health(state: EngineState, row: int) -> int:
 
 def _tenant(state: EngineState, row: int) -> str:
     """By GPUs, then by cores."""
-    placements, work = state.cluster.placements, state.work
-    tasks = placements.by_row[row]
-    if not tasks:
-        return ""
-    holders = {live.namespace for task in tasks if (live := work.get(task.workload)) is not None}
-    if len(holders) == 1:
-        return holders.pop()
-    index = state.cluster.resources.index
+    placements, work, index = state.cluster.placements, state.work, state.cluster.resources.index
     gpu, cpu = index[GPU], index[CPU]
-    held: defaultdict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-    for task in tasks:
-        live = work.get(task.workload)
-        namespace = "" if live is None else live.namespace
-        column, before = placements.by_task[task].column, held[namespace]
-        held[namespace] = before[0] + column.item(gpu), before[1] + column.item(cpu)
-    return max(held, key=lambda name: (held[name], name))
+    held: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for task in placements.by_row[row]:
+        live, column = work.get(task.workload), placements.by_task[task].column
+        amounts = held["" if live is None else live.namespace]
+        amounts[0] += column.item(gpu)
+        amounts[1] += column.item(cpu)
+    return max(held, key=lambda name: (held[name], name), default="")
 
 
 def _forecast(state: EngineState, row: int, now: float) -> float | None:

@@ -19,7 +19,9 @@ import "../parts/topology-map.js";
 const EXPLAIN_EVERY_MS = 3000; // it is dearer than the map
 const SOONEST_MS = 100;
 const LATEST_MS = 5000;
-const A_NODE_MS = 6; // where many nodes change all the time, nobody follows each: the server has more important things to do
+const A_NODE_MS = 20; // where many nodes change all the time, nobody follows each: the server has more important things to do
+const MANY_NODES_MS = 2000;
+const SHARED_MS = 400; // who looks so seldom gets what was made for another page
 
 let model = new MapModel();
 let restMs = SOONEST_MS;
@@ -47,10 +49,10 @@ async function follow(ref, signal) {
   const { name, namespace } = ref ? inParts(ref) : { name: undefined, namespace: undefined };
   const began = performance.now();
   try {
-    const answer = await getShared(restMs < 1000 ? 0 : Math.max(1, restMs / 1250), "/topology/map", { after: model.version, workload: name, namespace }, signal);
+    const answer = await getShared(restMs < SHARED_MS ? 0 : Math.max(1, restMs / 1250), "/topology/map", { after: model.version, workload: name, namespace }, signal);
     model.apply(answer);
     const rows = answer.full ? 0 : answer.nodes.row.length;
-    restMs = Math.min(LATEST_MS, Math.max(SOONEST_MS, 6 * (performance.now() - began), A_NODE_MS * rows));
+    restMs = Math.min(LATEST_MS, Math.max(SOONEST_MS, 6 * (performance.now() - began), Math.min(MANY_NODES_MS, A_NODE_MS * rows)));
     return { model, workload: answer.workload ?? null, explanation: ref ? await explain(ref, signal) : null, missing: "" };
   } catch (error) {
     if (!ref || !(error instanceof Problem) || ![404, 409, 422].includes(error.status)) throw error;
