@@ -27,6 +27,7 @@ from tests.soak.kills import run_kills
 from tests.soak.kubernetes_churn import Plan, soak
 from tests.soak.parsers import parsers
 from tests.soak.rounds import SELECTIONS, run_rounds
+from tests.soak.vm_kills import vm_kills
 
 OUTPUT = Path("build/soak.json")
 MINUTES = 60.0
@@ -56,6 +57,7 @@ PARTS: dict[str, Run] = {
     **{name: partial(run_rounds, name) for name in SELECTIONS},
     "kills": run_kills,
     "cloud-kills": cloud_kills,
+    "vm-kills": vm_kills,
     "fuzz": fuzz,
     "parsers": parsers,
     "kubernetes-churn": churn,
