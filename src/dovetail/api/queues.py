@@ -67,7 +67,7 @@ async def queue(
     waiting = plane.questions.queues
     found = waiting.pending(limit, now, offset, within, search)
     total = waiting.total if within is None and not search else waiting.count_pending(within, search)
-    guesses = await plane.ask(lambda _: plane.questions.plans.starts(now))
+    guesses = await plane.ask(lambda _: plane.questions.plans.starts(now, [one.id for one in found]))
     first = await _first_priorities(plane, found, now)
     items: list[QueueItem] = [
         {

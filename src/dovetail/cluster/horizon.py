@@ -47,6 +47,7 @@ class RowProfile:
         last = np.append(times[1:] > times[:-1], True)  # of those at one moment: all of it comes back at once
         self.times: F8 = times[last]
         self.free: F8 = np.cumsum(steps, axis=0)[last]
+        self._found: dict[tuple[bytes, float], float] = {}  # what `earliest` answered since the profile last changed
 
     def room(self, start: float, end: float) -> F8:
         """float64[resource]: what is free all the time from start to end."""
@@ -57,6 +58,13 @@ class RowProfile:
 
     def earliest(self, column: F8, run_s: float) -> float:
         """The first moment from which the column fits for so long; NEVER if there is none."""
+        question = column.tobytes(), run_s
+        found = self._found.get(question)
+        if found is None:
+            found = self._found[question] = self._earliest(column, run_s)
+        return found
+
+    def _earliest(self, column: F8, run_s: float) -> float:
         needed = np.flatnonzero(column)  # of the others there may be less than nothing, where a node shrank
         fits: B1 = np.all(self.free[:, needed] >= column[needed], axis=1)
         if fits.all():
@@ -68,6 +76,7 @@ class RowProfile:
 
     def occupy(self, start: float, end: float, column: F8) -> None:
         """Take the column out of the time from start to end."""
+        self._found.clear()
         first, last = self._cut(start), len(self.times) if end == NEVER else self._cut(end)
         self.free[first:last, : len(column)] -= column
 

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
+from itertools import islice
 
 from dovetail.queueing.orderings import Key
 
 Name = int | str  # one type in each heap
 _SWEEP_FROM = 64
+_LAZY = 512  # as many come from the heap one by one; sorting all is quicker for more
 
 
 class UpdatableHeap:
@@ -106,5 +108,27 @@ class ParkedHeap:
         return workload in self._inside
 
     def __iter__(self) -> Iterator[int]:
-        """All workloads in order."""
-        return (workload for _, workload in sorted((key, id_) for id_, key in self._inside.items()))
+        """All workloads in order. Do not change the heap while iterating."""
+        return (workload for _, workload in self.items())
+
+    def items(self) -> Iterator[tuple[Key, int]]:
+        """The same with their keys. The first few are found in the heap without looking at the others; only whoever
+        goes on makes it sort."""
+        seen: set[int] = set()
+        for item in islice(self._from_the_top(), _LAZY):
+            if item[1] not in seen:  # one that came back may be in the heap twice
+                seen.add(item[1])
+                yield item
+        if len(seen) < len(self._inside):
+            yield from sorted((key, id_) for id_, key in self._inside.items() if id_ not in seen)
+
+    def _from_the_top(self) -> Iterator[tuple[Key, int]]:
+        heap, inside = self._heap, self._inside
+        ahead = [(heap[0], 0)] if heap else []
+        while ahead:
+            item, place = heappop(ahead)
+            for below in (2 * place + 1, 2 * place + 2):
+                if below < len(heap):
+                    heappush(ahead, (heap[below], below))
+            if inside.get(item[1]) == item[0]:
+                yield item

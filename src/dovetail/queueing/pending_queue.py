@@ -8,7 +8,7 @@ Left to others: whether the first may start (`quota`, placement), and parked wor
 from collections.abc import Iterator
 
 from dovetail.queueing.fair_choice import FairChoice
-from dovetail.queueing.orderings import Ordering
+from dovetail.queueing.orderings import Key, Ordering
 from dovetail.queueing.sorted_entries import Item, QueueEntry, SortedEntries
 from dovetail.queueing.tree import QueueTree
 from dovetail.queueing.usage import Usage
@@ -88,6 +88,11 @@ class PendingQueue:
         """The same as of another time; no later `peek` notices it."""
         entries = self._all.in_order() if self._fair is None else self._fair.in_order(now)
         return (entry.id for entry in entries)
+
+    def items(self) -> Iterator[tuple[Key, int]]:
+        """The same with their keys, for orderings that go by key alone."""
+        assert self._fair is None
+        return ((self.ordering.key(entry), entry.id) for entry in self._all.in_order())
 
     def position(self, id_: int) -> int | None:
         """1 for the next workload, None if it is not queued. Costs O(position), or O(n) without `by_tenant`."""

@@ -6,6 +6,7 @@ by `terms_of`, which the caller gives: only an engine knows them.
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -95,10 +96,15 @@ def _node(record: NodeRecord, outcomes: Outcomes | None) -> SnapshotNode:
 
 def _said(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
     """Without what is the default: files stay short."""
-    fields = model.model_fields
-    return {
-        name: value for name, value in values.items() if value != fields[name].get_default(call_default_factory=True)
-    }
+    defaults = _defaults(model)
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+@cache
+def _defaults(model: type[BaseModel]) -> dict[str, Any]:
+    """For comparing with: pydantic would look them up anew for each of many thousand records."""
+    fields = model.model_fields.items()
+    return {name: field.get_default(call_default_factory=True) for name, field in fields}
 
 
 def _workload(restored: RestoredWorkload, definition: str, texts: dict[str, int]) -> SnapshotWorkload:
@@ -113,7 +119,7 @@ def _workload(restored: RestoredWorkload, definition: str, texts: dict[str, int]
     }
     return SnapshotWorkload(
         id=restored.id,
-        definition=Workload.model_validate(without_secrets(json.loads(definition))),
+        definition=without_secrets(json.loads(definition)),  # the model reads it, once
         submitted_at=restored.submitted_at,
         terms=texts.setdefault(restored.shape_json, len(texts)),
         **_said(SnapshotWorkload, values),

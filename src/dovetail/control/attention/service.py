@@ -123,7 +123,7 @@ class AttentionService:
         """Heads that wait longer than was predicted when they were first seen."""
         unknown = [head.id for _, head in findings.heads if head.id not in self._predicted]
         if unknown:
-            starts = await self._sources.ask(lambda _: self._questions.plans.starts(now))
+            starts = await self._sources.ask(lambda _: self._questions.plans.starts(now, unknown))
             for id_ in unknown:
                 if id_ in starts:
                     self._predicted[id_] = starts[id_].late

@@ -33,7 +33,7 @@ from dovetail.engine.planning.plan import (
 )
 from dovetail.engine.preemption.asked_preemption import clearing_plan, tried_at_once
 from dovetail.engine.questions.explanation_questions import ExplanationQuestions
-from dovetail.engine.scheduling.forecast import StartGuess, guesses
+from dovetail.engine.scheduling.forecast import StartForecast, StartGuess
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.suggestions.suggestions import CoreMember, Impasse, impasse, unsatisfied
 from dovetail.model.reason import Explanation
@@ -76,6 +76,8 @@ class PlanQuestions:
     def __init__(self, state: EngineState, explanations: ExplanationQuestions, version: Callable[[], Hashable]) -> None:
         self._state, self._explanations, self._version = state, explanations, version
         self._answers: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
+        # Of the last state alone, with its time: it is large, and goes on where the last question stopped.
+        self._forecast: tuple[Hashable, float, StartForecast | None] = (None, -inf, None)
 
     def _kept(self, question: Hashable, now: float, pieces: Callable[[], Pieces[T]]) -> Pieces[T]:
         """The answer that is kept, or a new one."""
@@ -188,14 +190,20 @@ class PlanQuestions:
         by_node = [(self._state.cluster.names[int(rows[i])], int(fits[i])) for i in order if fits[i] >= 1]
         return FreeCapacity(int(fits.sum()) if len(rows) else 0, by_node, self._explanations.explain(shape))
 
-    def starts(self, now: float) -> Pieces[dict[int, StartGuess]]:
-        """When waiting workloads will probably start, by id; those without a forecast are left out."""
-        return self._kept("starts", now, lambda: guesses(self._state, now))
+    def starts(self, now: float, wanted: Iterable[int] | None = None) -> Pieces[dict[int, StartGuess]]:
+        """When waiting workloads will probably start, by id; those without a forecast are left out. `wanted`: only of
+        these, which costs less the earlier in the queue they are."""
+        version, at, forecast = self._forecast
+        if forecast is None or version != self._version() or not at <= now < at + KEPT_S:
+            with self._state.no_trace():
+                forecast = StartForecast(self._state, now)
+            self._forecast = self._version(), now, forecast
+        return (yield from without_trace(self._state, forecast.guesses(wanted)))
 
     def start(self, workload: int, now: float) -> Pieces[StartGuess | None]:
         """When a workload will probably start; None if it does not wait, or the start cannot be predicted."""
         work = self._state.work.get(workload)
         if work is None or not (work.waiting or work.after):
             return None
-        found = yield from self.starts(now)
+        found = yield from self.starts(now, [workload])
         return found.get(workload)

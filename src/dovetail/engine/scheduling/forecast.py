@@ -5,8 +5,9 @@ The expected start comes from that plan. The range around it comes from the erro
 decided here and nothing is promised.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
 from itertools import groupby, islice
 
 from dovetail.cluster.arrays import B1, F8
@@ -37,45 +38,67 @@ class StartGuess:
     late: float
 
 
-def guesses(state: EngineState, now: float) -> Pieces[dict[int, StartGuess]]:
-    """By workload; those without a forecast are left out."""
-    starts = yield from expected_starts(state, now, PLANNED)
-    return {id_: guess(state, expected, now) for id_, expected in starts.items()}
-
-
 def guess(state: EngineState, expected: float, now: float) -> StartGuess:
     early_s, late_s = state.learned.calibration.range(max(0.0, expected - now))
     return StartGuess(min(now + early_s, expected), expected, max(now + late_s, expected))
 
 
-def expected_starts(state: EngineState, now: float, most: int) -> Pieces[dict[int, float]]:
-    """Every waiting workload, in order, gets the first slot that those before it leave."""
-    horizon = _horizon(state, now)
-    masks: dict[Shape, B1] = {}
-    found: dict[int, float] = {}
-    for id_ in list(islice(in_order(state, now), most)):
-        yield
-        work = state.work[id_]
+class StartForecast:
+    """Every waiting workload, in order, gets the first slot that those before it leave. Planned is as far as somebody
+    asked: no start depends on work that comes after it. Only for the state that it was made for, between whose
+    questions it may be kept."""
+
+    def __init__(self, state: EngineState, now: float, most: int = PLANNED) -> None:
+        self._state, self._now = state, now
+        self._order = list(islice(in_order(state, now), most))
+        self._places = {id_: place for place, id_ in enumerate(self._order, 1)}
+        self._horizon: Horizon | None = None
+        self._masks: dict[Shape, B1] = {}
+        self._planned = 0
+        self._found: dict[int, float] = {}
+
+    def guesses(self, wanted: Iterable[int] | None = None) -> Pieces[dict[int, StartGuess]]:
+        """By workload; those without a forecast are left out. `wanted`: only of these."""
+        starts = yield from self.starts(wanted)
+        return {id_: guess(self._state, expected, self._now) for id_, expected in starts.items()}
+
+    def starts(self, wanted: Iterable[int] | None = None) -> Pieces[dict[int, float]]:
+        """The same, without a range around it."""
+        asked = self._order if wanted is None else [id_ for id_ in wanted if id_ in self._places]
+        last = max((self._places[id_] for id_ in asked), default=0)
+        if last and self._horizon is None:
+            yield
+            self._horizon = self._horizon or _horizon(self._state, self._now)
+        while self._planned < last:  # somebody else may have gone on at the `yield`
+            self._plan_next()
+            yield
+        return {id_: self._found[id_] for id_ in asked if id_ in self._found}
+
+    def _plan_next(self) -> None:
+        id_ = self._order[self._planned]
+        self._planned += 1
+        state, work = self._state, self._state.work[id_]
         if work.queue_place is QueuePlace.OVER_QUOTA:
-            continue
+            return
         promise = state.promises.of_work.get(id_)
         if promise is not None and promise.clearing:  # as soon as its victims are gone
-            found[id_] = now + _GRACE_S
-            continue
-        start = _plan(state, horizon, work, _mask(state, work.shape, masks))
+            self._found[id_] = self._now + _GRACE_S
+            return
+        assert self._horizon is not None
+        start = _plan(state, self._horizon, work, _mask(state, work.shape, self._masks))
         if start is not None:
-            found[id_] = start
-    return found
+            self._found[id_] = start
 
 
 def in_order(state: EngineState, now: float) -> Iterator[int]:
-    """Everything that waits for capacity: scheduler by scheduler, each in its order."""
+    """Everything that waits for capacity: scheduler by scheduler, each in its order. Lazily: nobody needs all of it."""
     for name, queue in state.pending.by_scheduler.items():
         blocked = state.pending.blocked[name]
         if queue.ordering.by_tenant:
-            yield from [*blocked, *queue.in_order(now)]
+            yield from blocked
+            yield from queue.in_order(now)
         else:
-            yield from sorted([*queue, *blocked], key=lambda id_: (state.pending.key(state.work[id_]), id_))
+            yield from (id_ for _, id_ in merge(queue.items(), blocked.items()))
 
 
 def sample(state: EngineState, now: float) -> None:
@@ -83,7 +106,7 @@ def sample(state: EngineState, now: float) -> None:
     if state.learned.parked_since_sample < _SAMPLE_EVERY or now < state.learned.sampled_at + _SAMPLE_EVERY_S:
         return
     state.learned.sampled_at, state.learned.parked_since_sample = now, 0
-    for id_, expected in whole(expected_starts(state, now, _SAMPLED)).items():
+    for id_, expected in whole(StartForecast(state, now, _SAMPLED).starts()).items():
         state.learned.expected_starts.setdefault(id_, (now, expected))
 
 
