@@ -13,7 +13,7 @@ from dovetail.api.protocol.body import Namespace, Reason, model_in, plane_of
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import AcceptedJson, CreatedJson, Json
 from dovetail.api.protocol.row_list import PageQuery, RowList, SortedBy, fields
-from dovetail.backends.contract import MachinePower
+from dovetail.backends.vm_control import MachinePower
 from dovetail.control.errors import NotFound
 from dovetail.control.services.virtual_machines import KnownMachine
 from dovetail.control.services.workload_names import typed

@@ -107,7 +107,8 @@ def test_what_nobody_wants_of_a_burst_is_not_read(tmp_path: Path, monkeypatch: p
         await plane.submit([work(f"w{number}", resources={"cpu": "10m"}) for number in range(SUBMISSIONS)])
         heard = await asyncio.wait_for(asyncio.gather(*listening), PATIENCE_S)
         written = plane.store.newest_history() - began
-        assert max(rows) <= 5 and sum(rows) < written / 2, "most lines of the burst were read by nobody"
+        assert max(rows) <= 5
+        assert sum(rows) < written / 2, "most lines of the burst were read by nobody"
         for most, pieces in zip((5, 5, 3), heard, strict=True):
             lines = [line for piece in pieces for line in piece]
             assert all(0 < len(piece) <= most for piece in pieces)

@@ -19,7 +19,6 @@ from dovetail.responses.questions import (
     PlacementBlockers,
     PlanAnswer,
     PlannedCommunication,
-    PlannedPlace,
     PlannedPreemption,
 )
 
@@ -122,7 +121,7 @@ def _plan(
         "displaces": None if displaced is None else planned_preemption(displaced),
         "communication": None if talk is None else _communication(talk),
         "planned_at": now,
-        "market": [cast("PlannedPlace", asdict(one)) for one in market],
+        "market": market,
         **blocker_fields(impasse),
         "answer": sentences.planned(spec, tasks, displaced, impasse),
     }

@@ -19,11 +19,7 @@ from dovetail.backends.contract import (
     Capabilities,
     CommandInput,
     LogChunk,
-    MachinePower,
-    MachineSeen,
-    MachineSnapshot,
     MeasuredTask,
-    MigrationProgress,
     Phase,
     Price,
     Refusal,
@@ -46,6 +42,7 @@ from dovetail.backends.libvirt.machines import (
 from dovetail.backends.libvirt.migration import LiveMigrations, can_move
 from dovetail.backends.libvirt.naming import DomainIdentity
 from dovetail.backends.libvirt.settings import LibvirtSettings
+from dovetail.backends.vm_control import MachinePower, MachineSeen, MachineSnapshot, MigrationProgress
 from dovetail.model.command import task_of_key
 from dovetail.model.event import NodeLeft, TaskFinished, TaskMoved
 from dovetail.model.node import Node
@@ -56,7 +53,7 @@ T = TypeVar("T")
 
 class LibvirtBackend:
     """Implements `Backend`, `MigratingBackend`, `MeasuringBackend`, `KillingBackend`, `AttachingBackend` and
-    `MachineControl` of the contract."""
+    `MachineControl`."""
 
     def __init__(self, name: str, settings: LibvirtSettings, folder: Path) -> None:
         self.name = name

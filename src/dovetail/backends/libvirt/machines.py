@@ -6,10 +6,11 @@ from xml.etree import ElementTree as ET
 
 import libvirt
 
-from dovetail.backends.contract import MachinePower, MachineSnapshot, Refusal
+from dovetail.backends.contract import Refusal
 from dovetail.backends.libvirt.domain_state import mark_of, power_of, write_mark
 from dovetail.backends.libvirt.domains import already_so
 from dovetail.backends.libvirt.power import Power
+from dovetail.backends.vm_control import MachinePower, MachineSnapshot
 
 Domain = Any
 

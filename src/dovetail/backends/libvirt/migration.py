@@ -16,13 +16,14 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from dovetail.backends.attempt_journal import Journal, Record, State
-from dovetail.backends.contract import MigrationProgress, Refusal
+from dovetail.backends.contract import Refusal
 from dovetail.backends.libvirt.connection import HypervisorUnreachable, Virt, close
 from dovetail.backends.libvirt.domain_xml import log_kept_xml
 from dovetail.backends.libvirt.domains import HostDomains
 from dovetail.backends.libvirt.hypervisor import Hypervisor
 from dovetail.backends.libvirt.power import Power
 from dovetail.backends.libvirt.settings import LibvirtSettings
+from dovetail.backends.vm_control import MigrationProgress
 
 POLL_S = 0.25
 _FLAGS = (

@@ -16,22 +16,12 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
-from dovetail.backends.contract import (
-    Assignment,
-    Capabilities,
-    LogChunk,
-    MachinePower,
-    MachineSeen,
-    MachineSnapshot,
-    MigrationProgress,
-    Price,
-    Report,
-    Status,
-)
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Report, Status
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.backends.simulated.machines import SimulatedMachines
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.backends.simulated.world import World
+from dovetail.backends.vm_control import MachinePower, MachineSeen, MachineSnapshot, MigrationProgress
 from dovetail.model.event import Event
 from dovetail.model.node import Node
 
@@ -42,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class SimulatedBackend:
-    """Implements `Backend`, `MachineControl` and, if the settings say so, `MigratingBackend` of the contract."""
+    """Implements `Backend`, `MachineControl` and, if the settings say so, `MigratingBackend`."""
 
     def __init__(self, name: str, settings: SimulatedSettings, _folder: Path | None = None) -> None:
         """It keeps nothing on disk."""

@@ -3,16 +3,9 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from dovetail.backends.contract import (
-    Assignment,
-    MachinePower,
-    MachineSeen,
-    MachineSnapshot,
-    MigrationProgress,
-    Phase,
-    Refusal,
-)
+from dovetail.backends.contract import Assignment, Phase, Refusal
 from dovetail.backends.simulated.world import World
+from dovetail.backends.vm_control import MachinePower, MachineSeen, MachineSnapshot, MigrationProgress
 from dovetail.model.workloads.workload import WorkloadKind
 
 GIB = 2**30

@@ -11,14 +11,8 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
-from dovetail.backends.contract import (
-    MachineControl,
-    MachinePower,
-    MachineSeen,
-    MachineSnapshot,
-    MigrationProgress,
-    Refusal,
-)
+from dovetail.backends.contract import Refusal
+from dovetail.backends.vm_control import MachineControl, MachinePower, MachineSeen, MachineSnapshot, MigrationProgress
 from dovetail.control.backends.execution import Executor, said
 from dovetail.control.backends.roster import Backends
 from dovetail.control.errors import Conflict, NotFound, NotSupported, Unavailable

@@ -18,9 +18,10 @@ from tests.contract.backends.libvirt.rig import (
 from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import kernel_args
 
-from dovetail.backends.contract import Assignment, MachinePower, Phase, Refusal
+from dovetail.backends.contract import Assignment, Phase, Refusal
 from dovetail.backends.libvirt.backend import LibvirtBackend
 from dovetail.backends.libvirt.settings import LibvirtSettings
+from dovetail.backends.vm_control import MachinePower
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.workloads.workload import Workload
 
