@@ -37,6 +37,8 @@ class Faults:
 
     found: list[str] = field(default_factory=list)
     allowed: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    """Requests that got no answer, for the words of a test that fails."""
     network_changes: int = 0
     """How often Chromium gave up a request because another test brought a network interface up or down."""
 
@@ -109,6 +111,7 @@ def _log_in(page: Any, client: Client, path: str, faults: Faults) -> None:
             continue
         if _is_shown(page, faults):
             return
+        page.goto("about:blank")  # another token alone, behind the #, would not load the page again
     raise AssertionError(f"{path} was interrupted {MOST_LOGINS} times by changes of the network; {faults.found}")
 
 
@@ -126,7 +129,7 @@ def _is_shown(page: Any, faults: Faults) -> bool:
                 return False
             if time.monotonic() > gives_up_at:
                 seen = page.locator("body").inner_text()
-                raise AssertionError(f"{page.url} was not shown in time; it says {seen!r}; {faults.found}") from None
+                raise AssertionError(f"{page.url} was not shown in time; it says {seen!r}; {faults}") from None
 
 
 def watch(page: Any, faults: Faults, url: str) -> None:
@@ -140,4 +143,9 @@ def watch(page: Any, faults: Faults, url: str) -> None:
         if parts.scheme not in ("data", "blob") and parts.netloc != own:
             faults.add(f"a request to another host: {request.url}")
 
+    def failed(request: Any) -> None:  # of which the console does not always tell
+        faults.network_changes += NETWORK_CHANGED in (request.failure or "")
+        faults.failed.append(f"{urlsplit(request.url).path}: {request.failure}")
+
     page.on("request", requested)
+    page.on("requestfailed", failed)
