@@ -15,6 +15,8 @@ from tests.servers.daemon import START_S
 from tests.servers.own_token import OWN_TOKEN
 from tests.servers.warm_process import WarmProcess
 
+STOP_S = 60.0
+
 
 def free_port() -> int:
     with socket.socket() as probe:
@@ -36,7 +38,7 @@ class ServerProcess:
         self._config.write_text(json.dumps(settings or {}))
         self._process: subprocess.Popen[bytes] | WarmProcess | None = None
         # One client for all, without certificates: loading those takes longer than a request.
-        self.http = httpx.Client(auth=OWN_TOKEN, base_url=self.url, timeout=10, trust_env=False, verify=False)
+        self.http = httpx.Client(auth=OWN_TOKEN, base_url=self.url, timeout=60, trust_env=False, verify=False)
 
     def start(self, *, wait: bool = True, cold: bool = False) -> None:
         """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it."""
@@ -87,10 +89,10 @@ class ServerProcess:
         assert self._process is not None
         self._process.terminate()
         try:
-            return self._process.wait(timeout=20)
+            return self._process.wait(timeout=STOP_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            raise
+            raise AssertionError(f"the server did not stop in {STOP_S} s:\n{self.log.read_text()[-3000:]}") from None
 
     def __enter__(self) -> "ServerProcess":
         self.start()

@@ -89,7 +89,7 @@ def test_work_runs_there_and_its_output_is_read_from_here(client: Client, agent:
     assert client.logs("hello").text == "on far\n"
     assert client.logs("hello", tail=1).text == "on far\n"
     assert (agent.data / "identity.json").stat().st_mode & 0o777 == 0o600
-    assert not list((agent.data / "orders").iterdir())
+    wait_for(lambda: not list((agent.data / "orders").iterdir()), "what the server knows is not kept")
 
 
 def test_what_the_machine_has_is_shown_and_a_change_is_reported(

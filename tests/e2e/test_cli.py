@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.e2e.warm_shell import run_warm
+from tests.patience import wait_for
 from tests.servers.warm_process import WarmProcess
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
@@ -278,15 +279,19 @@ def test_bad_settings_are_refused_before_anything_starts(dovetail: Shell, tmp_pa
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_the_server_cleanly_even_while_someone_follows(tmp_path: Path, number: int) -> None:
     with serving(tmp_path / "data", cold=True) as (url, server):
-        Shell(url)("submit", "--name", "quiet", "--cpu", "10m", "--", "sleep", "600")
-        command, nowhere = [*DOVETAIL, "logs", "quiet", "--follow"], subprocess.DEVNULL
-        follower = WarmProcess(command, env=clean(url), stdout=nowhere, stderr=nowhere)
+        script = ("sh", "-c", "echo begun; exec sleep 600")
+        Shell(url)("submit", "--name", "quiet", "--cpu", "10m", "--", *script)
+        command, pipe, nowhere = [*DOVETAIL, "logs", "quiet", "--follow"], subprocess.PIPE, subprocess.DEVNULL
+        follower = WarmProcess(command, env=clean(url), stdout=pipe, stderr=nowhere)
         try:
+            assert follower.stdout is not None
+            assert follower.stdout.readline() == "begun\n"
+            wait_for(lambda: "running" in Shell(url)("get", "quiet").stdout, "the server knows that it runs")
             server.send_signal(number)
-            assert server.wait(30) == 0  # the follower waits for the next server: see test_seeing_cli.py
+            assert server.wait(60) == 0  # the follower waits for the next server: see test_seeing_cli.py
         finally:
             follower.kill()
             follower.wait()
     with serving(tmp_path / "data") as (url, _):  # what ran is found again, and can be stopped
-        assert "running" in Shell(url)("get", "quiet").stdout
+        wait_for(lambda: "running" in Shell(url)("get", "quiet").stdout, "it runs on")
         Shell(url)("cancel", "quiet")

@@ -32,7 +32,7 @@ WEB = {
     "replicas": 2,
     "ports": [{"name": "http"}],
     "run": {"command": ["sh", "-c", SERVES]},
-    "health": {"readiness": {"http": "/", "every": "200ms"}},
+    "health": {"readiness": {"http": "/", "every": "200ms", "timeout": "20s"}},
     "spread": [{"over": "host", "max_skew": 1}],
     "update": {"drain": "0s"},
 }
@@ -56,23 +56,26 @@ class DnsProcess:
         self.process.send_signal(number)
         return self.process.wait()
 
-    def ask(self, name: str, kind: str = "A", source: str = HERE, timeout_s: float = 2.0) -> dns.message.Message:
+    def ask(self, name: str, kind: str = "A", source: str = HERE, timeout_s: float = 30.0) -> dns.message.Message:
         """Over UDP; over TCP if the answer says that it does not fit."""
         query = dns.message.make_query(name, kind, use_edns=0)
         found, _ = dns.query.udp_with_fallback(query, HERE, timeout_s, self.port, source)
         return found
 
-    def values(self, name: str, kind: str = "A", source: str = HERE) -> list[str]:
-        """Empty while nobody answers."""
+    def values(self, name: str, kind: str = "A", source: str = HERE, timeout_s: float = 30.0) -> list[str]:
+        answer = self.ask(name, kind, source, timeout_s)
+        return [record.to_text() for records in answer.answer for record in records]
+
+    def values_now(self, name: str, kind: str = "A", source: str = HERE) -> list[str]:
+        """Empty while nobody answers. To wait with: on a busy machine an answer may come later."""
         try:
-            answer = self.ask(name, kind, source)
+            return self.values(name, kind, source, timeout_s=2.0)
         except (dns.exception.DNSException, OSError):
             return []
-        return [record.to_text() for records in answer.answer for record in records]
 
     def resolver(self) -> dns.resolver.Resolver:
         found = dns.resolver.Resolver(configure=False)
-        found.nameservers, found.port = [HERE], self.port
+        found.nameservers, found.port, found.timeout, found.lifetime = [HERE], self.port, 30.0, 60.0
         return found
 
 
@@ -101,17 +104,17 @@ def names(server: ServerProcess, client: Client, tmp_path_factory: pytest.TempPa
     """With service web, which has a replica on each node."""
     client.apply(WEB)
     found = DnsProcess(tmp_path_factory.mktemp("dns"), server.url).start()
-    wait_for(lambda: set(found.values("web.default.dovetail")) == {HERE, THERE}, "both replicas have an address")
+    wait_for(lambda: set(found.values_now("web.default.dovetail")) == {HERE, THERE}, "both replicas have an address")
     yield found
     found.end()
 
 
 def both_ready(names: DnsProcess) -> None:
-    wait_for(lambda: len(names.values("_http._tcp.web.dovetail", "SRV")) == 2, "both replicas are ready")
+    wait_for(lambda: len(names.values_now("_http._tcp.web.dovetail", "SRV")) == 2, "both replicas are ready")
 
 
 def near_first(names: DnsProcess, source: str) -> None:
-    wait_for(lambda: names.values("web.dovetail", source=source)[:1] == [source], "distances are known")
+    wait_for(lambda: names.values_now("web.dovetail", source=source)[:1] == [source], "distances are known")
 
 
 def test_the_near_endpoint_comes_first_for_the_node_that_asks(names: DnsProcess, client: Client) -> None:
@@ -141,7 +144,7 @@ def test_a_resolver_finds_the_port_where_a_replica_answers(names: DnsProcess) ->
 def test_the_same_is_answered_over_tcp_and_for_prometheus(names: DnsProcess, client: Client) -> None:
     both_ready(names)
     query = dns.message.make_query("_http._tcp.web.dovetail", "SRV")
-    ports = {record.port for record in dns.query.tcp(query, HERE, 5, names.port).answer[0]}
+    ports = {record.port for record in dns.query.tcp(query, HERE, 30, names.port).answer[0]}
     targets = client.prometheus_targets(port="http", namespace="default")
     assert {int(one["targets"][0].rpartition(":")[2]) for one in targets} == ports
     assert {one["labels"]["__meta_dovetail_node"] for one in targets} == {"here", "there"}
@@ -193,7 +196,7 @@ def test_it_answers_after_its_own_restart_while_the_control_plane_is_away(
 
 def test_a_dead_replica_is_in_no_answer_once_that_is_known(names: DnsProcess, client: Client) -> None:
     client.apply({**WEB, "name": "frail", "replicas": 1, "run": {"command": ["sh", "-c", "sleep 1000"]}, "health": {}})
-    wait_for(lambda: names.values("frail.dovetail"), "it has an address")
+    wait_for(lambda: names.values_now("frail.dovetail"), "it has an address")
     version = client.endpoints("frail")["version"]
     row = client.service("frail")["items"][0]
     client.cancel(str(row["workload"]), force=True)
@@ -227,7 +230,7 @@ def test_other_names_are_refused_or_asked_of_the_resolver_that_was_named(
     options = ("--domain", "other", "--forward", f"{HERE}:{names.port}", "--metrics", f"{HERE}:{shown}", "--ttl", "1s")
     second = DnsProcess(tmp_path, server.url, *options).start()
     try:
-        wait_for(lambda: len(second.values("web.other")) == 2, "it knows the endpoints")
+        wait_for(lambda: len(second.values_now("web.other")) == 2, "it knows the endpoints")
         assert set(second.values("web.default.dovetail")) == {HERE, THERE}
         assert second.ask("nobody.dovetail").rcode() == dns.rcode.NXDOMAIN
         with urlopen(f"http://{HERE}:{shown}/metrics", timeout=10) as page:

@@ -63,7 +63,8 @@ def scraping(server: ServerProcess, folder: Path) -> Iterator[PrometheusServer]:
     (found / "dovetail.token").write_text((server.data / "admin.token").read_text())
     with prometheus_server(found / "prometheus.yaml") as prometheus:
         wait_for(lambda: len(prometheus.query("count_over_time(up[1m]) >= 3")), "three scrapes")
-        assert [one["health"] for one in prometheus.targets()] == ["up"], prometheus.targets()
+        # A scrape may take longer than the interval; the next one is in time.
+        wait_for(lambda: [one["health"] for one in prometheus.targets()] == ["up"], "the server is scraped")
         yield prometheus
 
 
@@ -107,14 +108,21 @@ def test_every_panel_and_every_rule_has_an_answer_and_a_silent_node_fires(tmp_pa
             return empty_panels(prometheus) == WITHOUT_DATA
 
         wait_for(panels_have_data, "data for every panel but those of which nothing happens here", every_s=0.5)
-        accepted = prometheus.query('dovetail_http_requests_total{route="/api/v1/workloads", status="201"}')
+        submissions = 'dovetail_http_requests_total{route="/api/v1/workloads", status="201"}'
+        accepted = wait_for(lambda: prometheus.query(submissions), "submissions are counted")
         assert [one["metric"]["method"] for one in accepted] == ["POST"]
-        reported = prometheus.query('dovetail_http_requests_total{route="/api/v1/nodes/{name}/heartbeat"}')
+        heartbeats = 'dovetail_http_requests_total{route="/api/v1/nodes/{name}/heartbeat"}'
+        reported = wait_for(lambda: prometheus.query(heartbeats), "heartbeats are counted")
         assert [one["metric"]["status"] for one in reported] == ["200"], "a route is its template"
-        rules = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
+        wait_for(lambda: all(rule["health"] != "unknown" for rule in all_rules(prometheus)), "every rule was evaluated")
+        rules = all_rules(prometheus)
         assert {rule["health"] for rule in rules} == {"ok"}, [rule for rule in rules if rule["health"] != "ok"]
         recorded = {rule["name"] for rule in rules if rule["type"] == "recording"}
         wait_for(lambda: all(prometheus.query(name) for name in recorded), "data for every recording rule", every_s=0.5)
+
+
+def all_rules(prometheus: PrometheusServer) -> list[dict[str, Any]]:
+    return [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
 
 
 def empty_panels(prometheus: PrometheusServer) -> set[str]:
@@ -155,8 +163,8 @@ def test_an_open_breaker_fires_and_a_closed_one_does_not(tmp_path: Path) -> None
             alert = wait_for(lambda: prometheus.firing().get("DovetailBackendUnavailable"), "the alert")
             assert alert["labels"]["backend"] == "docker"
             assert alert["labels"]["severity"] == "critical"
-            (broken,) = prometheus.query("dovetail_backend_available == 0")
+            # Each query may fall between two scrapes of which one was late.
+            (broken,) = wait_for(lambda: prometheus.query("dovetail_backend_available == 0"), "it is shown as away")
             assert broken["metric"]["backend"] == "docker", "and no other"
-            assert prometheus.query(
-                asked('sum by (backend) (rate(dovetail_backend_calls_total{outcome="failed"}[1m])) > 0')
-            )
+            failing = asked('sum by (backend) (rate(dovetail_backend_calls_total{outcome="failed"}[1m])) > 0')
+            wait_for(lambda: prometheus.query(failing), "calls that fail are counted", every_s=0.2)

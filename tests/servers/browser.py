@@ -1,6 +1,7 @@
 """A real browser, logged in to a live server, which notes everything that a page must not do."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,9 @@ import pytest
 from dovetail.client import Client
 
 PROGRAM = "/usr/bin/chromium"
+NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
+MOST_LOGINS = 10
+PATIENCE_MS = 60_000  # of `expect`: on a busy machine Playwright's own five seconds are little
 _OPTIONS = [
     *("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--no-first-run"),
@@ -33,9 +37,15 @@ class Faults:
 
     found: list[str] = field(default_factory=list)
     allowed: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    """Requests that got no answer, for the words of a test that fails."""
+    network_changes: int = 0
+    """How often Chromium gave up a request because another test brought a network interface up or down."""
 
     def add(self, words: str) -> None:
-        if not any(one in words for one in self.allowed):
+        if NETWORK_CHANGED in words:
+            self.network_changes += 1
+        elif not any(one in words for one in self.allowed):
             self.found.append(words)
 
 
@@ -44,7 +54,9 @@ def browser() -> Iterator[Any]:
     """Chromium, as long as the block runs; skips the test where there is none."""
     if why := missing():
         pytest.skip(why)
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE_MS)
 
     with sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=PROGRAM, args=_OPTIONS)
@@ -77,23 +89,47 @@ def page_of(
             context.add_init_script(path=script)
         page = context.new_page()
         watch(page, faults, client.url)
-        link, _, token = client.login_link()["path"].partition("#")
-        page.goto(f"{client.url}{link}?next={quote(path, safe='')}#{token}")
-        _wait_until_shown(page, faults)
+        _log_in(page, client, path, faults)
         yield page, faults
         assert faults.found == []
     finally:
         context.close()
 
 
-def _wait_until_shown(page: Any, faults: Faults) -> None:
+def _log_in(page: Any, client: Client, path: str, faults: Faults) -> None:
+    """Again, if that was interrupted: a page whose scripts did not come stays empty."""
+    from playwright.sync_api import Error
+
+    for _ in range(MOST_LOGINS):
+        faults.network_changes = 0
+        link, _, token = client.login_link()["path"].partition("#")
+        try:
+            page.goto(f"{client.url}{link}?next={quote(path, safe='')}#{token}")
+        except Error as error:
+            if NETWORK_CHANGED not in str(error):
+                raise
+            continue
+        if _is_shown(page, faults):
+            return
+        page.goto("about:blank")  # another token alone, behind the #, would not load the page again
+    raise AssertionError(f"{path} was interrupted {MOST_LOGINS} times by changes of the network; {faults.found}")
+
+
+def _is_shown(page: Any, faults: Faults) -> bool:
+    """False if the network changed before it was."""
     from playwright.sync_api import TimeoutError as TooLong
 
-    try:
-        page.wait_for_selector("#main[aria-busy=false]:not(:has(> .empty[role=alert]))")
-    except TooLong:
-        seen = page.locator("body").inner_text()
-        raise AssertionError(f"{page.url} was not shown in time; it says {seen!r}; {faults.found}") from None
+    gives_up_at = time.monotonic() + PATIENCE_MS / 1000
+    while True:
+        try:
+            page.wait_for_selector("#main[aria-busy=false]:not(:has(> .empty[role=alert]))", timeout=5000)
+            return True
+        except TooLong:
+            if faults.network_changes:
+                return False
+            if time.monotonic() > gives_up_at:
+                seen = page.locator("body").inner_text()
+                raise AssertionError(f"{page.url} was not shown in time; it says {seen!r}; {faults}") from None
 
 
 def watch(page: Any, faults: Faults, url: str) -> None:
@@ -107,4 +143,9 @@ def watch(page: Any, faults: Faults, url: str) -> None:
         if parts.scheme not in ("data", "blob") and parts.netloc != own:
             faults.add(f"a request to another host: {request.url}")
 
+    def failed(request: Any) -> None:  # of which the console does not always tell
+        faults.network_changes += NETWORK_CHANGED in (request.failure or "")
+        faults.failed.append(f"{urlsplit(request.url).path}: {request.failure}")
+
     page.on("request", requested)
+    page.on("requestfailed", failed)

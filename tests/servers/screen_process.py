@@ -12,7 +12,8 @@ from typing import Any
 
 import pyte
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
+LAST_WORDS_S = 5.0
 
 
 class ScreenProcess:
@@ -63,17 +64,19 @@ class ScreenProcess:
         """The screen, once all these words are on it and none of the others is."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            ended = self.process.poll() is not None
+            if self.process.poll() is not None:  # its last words may not have been read yet
+                deadline = min(deadline, time.monotonic() + LAST_WORDS_S)
             found = self.text()
             if all(word in found for word in words) and not any(word in found for word in gone):
                 return found
-            if ended and not select.select([self._ours], [], [], 0.2)[0]:
-                break
             time.sleep(0.02)
-        raise AssertionError(f"not on the screen: {words} without {list(gone)}\n{self.text()}")
+        state = self.process.poll()
+        ended = "it still runs" if state is None else f"it ended with {state}"
+        raise AssertionError(f"not on the screen: {words} without {list(gone)}; {ended}\n{self.text()}")
 
     def line_with(self, words: str) -> str:
-        return next(line for line in self.text().splitlines() if words in line)
+        """Empty if there is none now: what is read may be half a frame."""
+        return next((line for line in self.text().splitlines() if words in line), "")
 
     def resize(self, columns: int, lines: int) -> None:
         with self._lock:

@@ -79,17 +79,19 @@ class Subject:
 
 
 class CollectedReports:
-    """Collects a backend's reports and waits for them. While `failing`, reports fail."""
+    """Collects a backend's reports and waits for them. While `failing`, reports fail; while `failing_ends`, those of
+    ends."""
 
     def __init__(self, subject: Subject) -> None:
         self.received: list[Event] = []
-        self.failing = False
+        self.failing = self.failing_ends = False
         self.failed_ends = 0
         self._subject = subject
 
     async def report(self, event: Event) -> None:
-        if self.failing:
-            self.failed_ends += isinstance(event, TaskFinished)
+        is_end = isinstance(event, TaskFinished)
+        if self.failing or (self.failing_ends and is_end):
+            self.failed_ends += is_end
             raise ConnectionError("the control plane cannot be reached")
         self.received.append(event)
 

@@ -14,6 +14,7 @@ import dns.resolver
 def main(port: int, name: str) -> None:
     resolver = dns.resolver.Resolver(configure=False)
     resolver.nameservers, resolver.port, resolver.cache = ["127.0.0.1"], port, None
+    resolver.timeout = resolver.lifetime = 30.0
     succeeded = 0
     print("began", flush=True)
     while not select.select([sys.stdin], [], [], 0.01)[0]:
@@ -23,7 +24,7 @@ def main(port: int, name: str) -> None:
             first = answer[0]
             [address] = [str(rows[0]) for rows in answer.response.additional if rows.name == first.target]
             where = f"{address}:{first.port}"
-            connection = http.client.HTTPConnection(address, first.port, timeout=5)
+            connection = http.client.HTTPConnection(address, first.port, timeout=30)
             connection.request("GET", "/")
             assert connection.getresponse().status == 200
             connection.close()

@@ -1,5 +1,6 @@
 """Ctrl-K finds pages, actions, workloads by a part of the name or by id, nodes and queues, with keys alone."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
+expect = pytest.importorskip("playwright.sync_api", reason="the package playwright is missing").expect
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("web")]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -51,7 +53,7 @@ def test_things_are_found_by_a_part_of_their_names(chromium: Any, client: Client
         assert "queue" in " ".join(hits.all_inner_texts())
         page.keyboard.press("Escape")
         found(page, HOSTILE)
-        assert page.get_by_text("Nothing has that in its name.").is_visible()
+        expect(page.get_by_text("Nothing has that in its name.")).to_be_visible()
 
 
 def test_pages_and_actions_are_chosen_with_arrows_and_come_again(chromium: Any, client: Client) -> None:
@@ -59,9 +61,9 @@ def test_pages_and_actions_are_chosen_with_arrows_and_come_again(chromium: Any, 
         faults.allowed += OTHER_PAGES
         page.keyboard.press("Control+k")
         page.keyboard.press("ArrowUp")
-        assert page.locator("[aria-selected=true]").inner_text().startswith("What failed?")
+        expect(page.locator("[aria-selected=true]")).to_have_text(re.compile(r"^What failed\?"))
         page.keyboard.press("ArrowDown")
-        assert page.locator("[aria-selected=true]").inner_text().startswith("Overview")
+        expect(page.locator("[aria-selected=true]")).to_have_text(re.compile("^Overview"))
         page.keyboard.press("Escape")
         texts = found(page, "why").all_inner_texts()
         assert any("Why is a workload not on a node?" in text for text in texts)
@@ -70,5 +72,5 @@ def test_pages_and_actions_are_chosen_with_arrows_and_come_again(chromium: Any, 
         page.keyboard.press("Enter")
         page.wait_for_url("**/node/blade-10")
         page.keyboard.press("Control+k")
-        assert "blade-10" in page.get_by_role("option").first.inner_text()
-        assert "recent node" in page.get_by_role("option").first.inner_text()
+        expect(page.get_by_role("option").first).to_contain_text("blade-10")
+        expect(page.get_by_role("option").first).to_contain_text("recent node")

@@ -24,9 +24,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def test_nodes_are_listed_the_worst_first_and_found_by_name(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/nodes") as (page, _):
         first = page.locator("tbody tr").first
-        assert "gpu-s1-l1-n2" in first.inner_text(), "the cordoned one needs attention"
-        assert HOSTILE in first.inner_text(), "a reason is text, whatever it says"
-        assert "22 nodes: 21 online, 1 cordoned." in page.locator(".lead").inner_text()
+        expect(first, "the cordoned one needs attention").to_contain_text("gpu-s1-l1-n2")
+        expect(first, "a reason is text, whatever it says").to_contain_text(HOSTILE)
+        expect(page.locator(".lead")).to_contain_text("22 nodes: 21 online, 1 cordoned.")
         page.get_by_label("Find by name").fill("hypervisor")
         expect(page.locator("tbody tr")).to_have_count(2)
         assert "search=hypervisor" in page.url
@@ -102,7 +102,7 @@ def test_labels_are_changed_and_refusals_are_told(chromium: Any, client: Client)
         faults.allowed.append("422")
         page.get_by_role("button", name="Change").click()
         page.get_by_role("alert").wait_for()
-        assert "taints" in page.get_by_role("alert").inner_text()
+        expect(page.get_by_role("alert")).to_contain_text("taints")
         page.get_by_label("Taints, KEY").fill("dedicated=db:NoSchedule")
         page.get_by_role("button", name="Change").click()
         page.get_by_text("owner=ada").wait_for()

@@ -12,6 +12,7 @@ from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
+expect = pytest.importorskip("playwright.sync_api", reason="the package playwright is missing").expect
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("web")]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -44,7 +45,7 @@ def test_what_needs_attention_stands_first_with_its_next_step(chromium: Any, cli
     with page_of(chromium, client) as (page, faults):
         first = page.locator("#main section").first
         first.get_by_text("giant fits on no node").wait_for()
-        assert "6 nodes, 1 running, 1 waiting. 1 thing needs attention." in page.locator(".lead").inner_text()
+        expect(page.locator(".lead")).to_contain_text("6 nodes, 1 running, 1 waiting. 1 thing needs attention.")
         faults.allowed += OTHER_PAGES
         first.get_by_role("link", name="Why, and what would help").click()
         page.wait_for_url("**/workload/default/giant")
@@ -67,9 +68,9 @@ def test_every_figure_leads_to_what_explains_it(chromium: Any, client: Client) -
 def test_decisions_and_changes_are_live_and_hold_text_as_text(chromium: Any, client: Client) -> None:
     with page_of(chromium, client) as (page, _):
         decisions = page.get_by_label("Last decisions").first
-        assert "shop/web" in decisions.inner_text()
+        expect(decisions).to_contain_text("shop/web")
         changes = page.get_by_label("What changed in the last hour")
-        assert f"node n-6 cordoned: {HOSTILE}" in changes.inner_text()
+        expect(changes).to_contain_text(f"node n-6 cordoned: {HOSTILE}")
         client.submit({"name": "newcomer", "resources": {"cpu": 1}})
         decisions.get_by_role("link", name="newcomer").wait_for()
 
@@ -89,7 +90,7 @@ def test_events_are_found_by_kind_workload_node_and_words(chromium: Any, client:
         client.submit({"name": "late", "resources": {"cpu": 1}})
         page.goto(f"{client.url}/events?search=ONERROR")
         page.get_by_text("Looked through the latest").wait_for()
-        assert rows.count() == 1
+        expect(rows).to_have_count(1)
         page.goto(f"{client.url}/events?node=n-6&kind=node")
         rows.filter(has_text="cordoned").wait_for()
         client.uncordon("n-6")
@@ -130,7 +131,7 @@ def test_notes_are_marked_in_the_charts_and_said_below(chromium: Any, client: Cl
         waiting = page.get_by_label("Waiting by queue")
         waiting.get_by_label("Notes").get_by_text(f"maintenance of the switch {HOSTILE}").wait_for()
         marks = page.locator(".note-line title")
-        assert marks.count() > 1, "in the tiles too"
+        expect(marks.nth(1), "in the tiles too").to_be_attached()
         assert all("maintenance of the switch" in words for words in marks.all_text_contents())
         client.note("driver 550 is rolled out")
         waiting.get_by_label("Notes").get_by_text("driver 550 is rolled out").wait_for()
@@ -157,7 +158,7 @@ def test_an_empty_cluster_says_how_to_begin(chromium: Any, tmp_path: Path) -> No
     with ServerProcess(tmp_path, {"backends": {}}) as empty, Client(empty.url) as client:
         with page_of(chromium, client) as (page, _):
             page.get_by_text("this is how it begins").wait_for()
-            assert page.get_by_text("dovetail token join").is_visible()
+            expect(page.get_by_text("dovetail token join")).to_be_visible()
         with page_of(chromium, client, "/topology") as (page, _):
             page.get_by_text("No nodes yet").wait_for()
         with page_of(chromium, client, "/events") as (page, _):

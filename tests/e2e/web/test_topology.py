@@ -10,6 +10,7 @@ from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
+expect = pytest.importorskip("playwright.sync_api", reason="the package playwright is missing").expect
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("web")]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -71,7 +72,7 @@ def test_the_map_shows_domains_nodes_and_what_happens(chromium: Any, client: Cli
         page.wait_for_function(f"() => ({USE})(['gpu-s2-l2-n8']).health === 1")
         page.get_by_role("button", name="Health").click()
         page.wait_for_function("() => location.search === '?colour=health'")
-        assert page.get_by_text("cordoned").is_visible()
+        expect(page.get_by_text("cordoned")).to_be_visible()
         client.uncordon("gpu-s2-l2-n8")
         page.wait_for_function(f"() => ({USE})(['gpu-s2-l2-n8']).health === 0")
 
@@ -83,13 +84,10 @@ def test_a_gang_is_outlined_and_the_panel_says_how_near_and_why(chromium: Any, c
         page.get_by_label("Show a workload").press("Enter")
         panel = page.get_by_label("Selected workload")
         panel.wait_for()
-        words = panel.inner_text()
-        assert f"{on_map['level']}" in words
-        assert str(on_map["domain"]) in words
-        assert "12 on 12 nodes" in words
-        assert "the best possible" in words
-        assert "Why there, and no nearer" in words
-        assert "Links between its tasks" in words
+        for words in (str(on_map["level"]), str(on_map["domain"]), "12 on 12 nodes", "the best possible"):
+            expect(panel).to_contain_text(words)
+        expect(panel).to_contain_text("Why there, and no nearer")
+        expect(panel).to_contain_text("Links between its tasks")
         assert page.evaluate("() => document.querySelector('topology-map').what.workload.row.length") == 12
         assert "workload=research%2Fpretrain" in page.url
         page.get_by_role("button", name="Show no workload").click()
@@ -126,7 +124,7 @@ def test_hover_shows_a_node_a_click_opens_it_and_search_marks_it(chromium: Any, 
         x, y = page.evaluate(MIDDLE, ["gpu-s1-l1-n1"])
         page.mouse.move(x, y)
         page.locator(".map-card").get_by_text("gpu-s1-l1-n1").wait_for()
-        assert "s1-l1-r1" in page.locator(".map-card").inner_text()
+        expect(page.locator(".map-card")).to_contain_text("s1-l1-r1")
         faults.allowed.append("pages/node.js")
         faults.allowed.append("Failed to load resource")
         page.mouse.click(x, y)
@@ -137,11 +135,13 @@ def test_with_keys_alone_and_as_a_table(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/topology") as (page, faults):
         page.wait_for_function(DRAWN)
         page.locator("topology-map canvas[role=application]").focus()
+        said = page.locator("topology-map [role=status]")
         page.keyboard.press("ArrowRight")
-        first = page.locator("topology-map [role=status]").inner_text()
+        expect(said).not_to_be_empty()
+        first = said.inner_text()
         page.keyboard.press("ArrowRight")
-        second = page.locator("topology-map [role=status]").inner_text()
-        assert first != second
+        expect(said).not_to_have_text(first)
+        second = said.inner_text()
         assert " of 8 GPUs in use" in second or "loose" in second
         page.get_by_role("button", name="Table").press("Enter")
         page.get_by_role("row", name="edge backend 3").wait_for()
@@ -150,7 +150,7 @@ def test_with_keys_alone_and_as_a_table(chromium: Any, client: Client) -> None:
         page.get_by_role("button", name="s1-l1", exact=True).press("Enter")
         page.get_by_role("button", name="s1-l1-r2", exact=True).press("Enter")
         page.get_by_role("link", name="gpu-s1-l1-n8").wait_for()
-        assert page.get_by_role("row").count() == 5
+        expect(page.get_by_role("row")).to_have_count(5)
         faults.allowed += ["pages/node.js", "Failed to load resource"]
         page.get_by_role("link", name="gpu-s1-l1-n8").press("Enter")
         page.wait_for_url("**/node/gpu-s1-l1-n8")

@@ -12,6 +12,7 @@ from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
+expect = pytest.importorskip("playwright.sync_api", reason="the package playwright is missing").expect
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("web")]
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -37,12 +38,8 @@ def test_a_running_workload_shows_answer_scores_and_output(chromium: Any, client
     with page_of(chromium, client, "/workload/default/runs") as (page, _):
         page.get_by_role("heading", name="default/runs").wait_for()
         page.get_by_text(client.explain("runs")["answer"]).wait_for()
-        assert (
-            page.get_by_role("list", name="Timeline")
-            .locator("[aria-current=step]")
-            .inner_text()
-            .startswith("● running")
-        )
+        now = page.get_by_role("list", name="Timeline").locator("[aria-current=step]")
+        expect(now).to_contain_text("● running")
         decision = client.explain("runs")["decision"]
         assert decision is not None
         chosen = page.get_by_role("region", name="Scores").locator("tr.pick")
@@ -68,6 +65,7 @@ def test_the_timeline_has_every_step_with_how_long_it_took(chromium: Any, client
     assert row["submitted_at"] <= (row["placed_at"] or 0) <= (row["bound_at"] or 0) <= (row["started_at"] or 0)
     with page_of(chromium, client, "/workload/default/runs") as (page, _):
         steps = page.get_by_role("list", name="Timeline").locator("li:not(.between)")
+        expect(steps).to_contain_text(["submitted", "placed", "bound", "running", "done"])
         assert [words.split()[1] for words in steps.all_inner_texts()] == [
             *("submitted", "placed", "bound", "running", "done")
         ]
@@ -138,8 +136,9 @@ def test_a_suggestion_that_evicts_says_whom_and_stops_them_after_a_question(chro
         page.get_by_role("list", name="Timeline").get_by_text("● running").wait_for()
         page.goto(f"{client.url}/workload/default/holder")
         page.get_by_role("list", name="Timeline").locator("[aria-current=step]").get_by_text("queued").wait_for()
-        steps = page.get_by_role("list", name="Timeline").locator("li:not(.between)").all_inner_texts()
-        assert [words.split()[1] for words in steps] == [*("submitted", "placed", "bound", "running", "queued", "done")]
+        steps = page.get_by_role("list", name="Timeline").locator("li:not(.between)")
+        expect(steps).to_contain_text(["submitted", "placed", "bound", "running", "queued", "done"])
+        expect(steps).to_have_count(6)
     assert client.workload("holder")["state"] == "pending"
     assert "preempted by needy" in client.attempts("holder")["items"][0]["message"]
     for name in ("needy", "holder"):
@@ -149,7 +148,7 @@ def test_a_suggestion_that_evicts_says_whom_and_stops_them_after_a_question(chro
 def test_failed_tasks_run_again_and_the_whole_is_submitted_again(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/workload/default/flaky") as (page, _):
         page.get_by_text("flaky failed").wait_for()
-        assert page.get_by_role("img", name="Attempts over time").locator("i.bad").count() == 2
+        expect(page.get_by_role("img", name="Attempts over time").locator("i.bad")).to_have_count(2)
         page.get_by_role("button", name="Retry 1 failed task").click()
         page.get_by_text("1 task runs again").wait_for()
         wait_for(lambda: client.attempts("flaky")["total"] > 2)

@@ -12,6 +12,7 @@ from tests.servers.browser import page_of
 
 from dovetail.client import Client
 
+expect = pytest.importorskip("playwright.sync_api", reason="the package playwright is missing").expect
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("web")]
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -36,7 +37,7 @@ def names(page: Any) -> list[str]:
 def test_the_server_filters_searches_sorts_and_pages(chromium: Any, client: Client) -> None:
     with page_of(chromium, client, "/workloads?sort=name") as (page, _):
         page.get_by_role("button", name="all 123").wait_for()
-        assert len(names(page)) == 50
+        expect(page.locator("table tbody tr")).to_have_count(50)
         page.get_by_role("button", name="Next").click()
         page.get_by_text("51–100 of 123").wait_for()
         assert "offset=50" in page.url
@@ -56,7 +57,7 @@ def test_states_namespaces_and_columns_are_chosen(chromium: Any, client: Client)
         page.get_by_role("button", name="pending 2").click()
         page.get_by_text("2 rows").wait_for()
         assert set(names(page)) == {"lab/large", "wide"}
-        assert "cpu" in page.get_by_role("row", name="wide").inner_text(), "it says why it waits"
+        expect(page.get_by_role("row", name="wide"), "it says why it waits").to_contain_text("cpu")
         page.get_by_label("Namespace").select_option("lab")
         page.get_by_text("1 row").wait_for()
         page.get_by_text("Columns").click()

@@ -160,12 +160,13 @@ def test_the_history_says_who_added_changed_and_removed_one_and_holds_no_secret(
     async def play(plane: ControlPlane) -> None:
         heard: list[str] = []
 
+        newest = await plane.history.newest()
+
         async def follow() -> None:
-            async for lines in plane.history.follow(await plane.history.newest()):
+            async for lines in plane.history.follow(newest):
                 heard.extend(line.row["message"] for line in lines if line.row["kind"] == "backend")
 
         listening = asyncio.create_task(follow())
-        await asyncio.sleep(0.05)
         began = time.time()
         await plane.backends.add("far", entry(), replace=False, author="ann", note=f"the token is {TOKEN}")
         await plane.backends.add("far", entry(key="another-token", forever=False), replace=True, author="bob")

@@ -261,14 +261,15 @@ def test_history_is_followed_as_it_happens(tmp_path: Path) -> None:
     async def play(plane: ControlPlane) -> None:
         seen: list[str] = []
 
+        newest = await plane.history.newest()
+
         async def follow() -> None:
-            async for lines in plane.history.follow(await plane.history.newest()):
+            async for lines in plane.history.follow(newest):
                 seen.extend(line.row["kind"] for line in lines)
                 if "running" in seen:
                     return
 
         follower = asyncio.create_task(follow())
-        await asyncio.sleep(0.05)
         await plane.submit([work("a")])
         await asyncio.wait_for(follower, PATIENCE_S)
         assert [kind for kind in seen if kind not in ("node", "bound")] == ["submitted", "placed", "running"]

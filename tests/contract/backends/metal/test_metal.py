@@ -49,6 +49,6 @@ class TestIpmiMachines(BackendConformance):
                     paused.enter_context(machine.daemon.paused())
                 yield
 
-        settings = settings_of({one.name: one.bmc() for one in simulated}, answer_within="3s")
+        settings = settings_of({one.name: one.bmc() for one in simulated}, answer_within="10s")
         room = in_room(lambda: [one.name for one in simulated if one.power() == "on"])
         return metal_subject(settings, room, tmp_path, hanging)

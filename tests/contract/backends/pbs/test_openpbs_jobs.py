@@ -76,7 +76,7 @@ def test_a_job_says_why_it_waits_and_is_placed_again(
     stranger = openpbs.call("qsub", "-l", "select=1:ncpus=4:vnode=v3", given=f"sleep {LONG_S}").strip()
 
     async def scene() -> None:
-        async with started(openpbs_subject(openpbs, tmp_path, start_within_s=2)) as rig:
+        async with started(openpbs_subject(openpbs, tmp_path, start_within_s=5)) as rig:
             work = work_on("v3", 8103, shell("true"))
             await rig.backend.bind(work)
             said = await rig.reports.until(TaskWaiting, work.key)

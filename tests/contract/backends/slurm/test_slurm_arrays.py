@@ -168,7 +168,7 @@ def test_an_element_that_waits_too_long_goes_back_and_the_one_that_runs_stays(
     spec = counted(tmp_path, "sleep 1000", replicas=2, resources={"cpu": 4})
 
     async def scene() -> None:
-        subject = slurm_subject(slurm_server, "rest", tmp_path, array_within_s=1, start_within_s=4)
+        subject = slurm_subject(slurm_server, "rest", tmp_path, array_within_s=1, start_within_s=10)
         async with started(subject) as rig:
             works = replicas(9307, spec, dict.fromkeys(range(2), "n1"))
             await bind_all(rig, works)

@@ -30,14 +30,14 @@ def job_of_a_stranger(server: SlurmServer, script: str) -> Iterator[int]:
 def test_work_waits_in_slurm_for_a_job_that_it_depends_on_however_long_that_takes(
     slurm_server: SlurmServer, tmp_path: Path, way: Way
 ) -> None:
-    subject = slurm_subject(slurm_server, way, tmp_path, start_within_s=4)
+    subject = slurm_subject(slurm_server, way, tmp_path, start_within_s=8)
 
     async def scene() -> None:
         with job_of_a_stranger(slurm_server, f"until [ -e {tmp_path}/go ]; do sleep 0.1; done") as theirs:
             async with started(subject) as rig:
                 work = rig.assignment(9401, shell("exit 3", labels={"slurm/dependency": f"afterok:{theirs}"}))
                 await rig.backend.bind(work)
-                longer = rig.assignment(9402, shell("sleep 6"))  # than the patience with what waits for room
+                longer = rig.assignment(9402, shell("sleep 10"))  # than the patience with what waits for room
                 await rig.backend.bind(longer)
                 await rig.finished(longer.key)
                 status = await rig.backend.status(work.key)
