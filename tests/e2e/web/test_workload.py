@@ -128,7 +128,7 @@ def test_a_suggestion_that_evicts_says_whom_and_stops_them_after_a_question(chro
         whom = one.get_by_role("table", name="Whom it would stop")
         whom.get_by_role("link", name="default/holder.0").wait_for()
         assert client.workload("holder")["state"] == "running", "planning stops nobody"
-        page.get_by_role("button", name="Stop 1 task …").click()
+        page.get_by_role("button", name="Stop 1 task…").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_text("holder.0 loses what it did since its last checkpoint").wait_for()
         dialog.get_by_role("button", name="Stop 1 task").click()
@@ -161,7 +161,7 @@ def test_failed_tasks_run_again_and_the_whole_is_submitted_again(chromium: Any, 
 def test_it_is_cancelled_after_a_question(chromium: Any, client: Client) -> None:
     client.submit({"name": "unwanted"})
     with page_of(chromium, client, "/workload/default/unwanted") as (page, _):
-        page.get_by_role("button", name="Cancel …").click()
+        page.get_by_role("button", name="Cancel…").click()
         page.get_by_role("button", name="Cancel it").click()
         page.get_by_text("unwanted cancelled").wait_for()
         page.get_by_role("button", name="Resubmit").wait_for()

@@ -86,15 +86,15 @@ def test_several_are_cancelled_at_once_after_a_question(chromium: Any, client: C
     with page_of(chromium, client, "/workloads?search=small-00") as (page, _):
         page.get_by_label("Pick small-001").check()
         page.get_by_label("Pick small-002").check()
-        page.get_by_role("button", name="Cancel 2 …").click()
+        page.get_by_role("button", name="Cancel 2…").click()
         page.get_by_role("button", name="Leave it").click()
         assert client.workload("small-001")["finished_at"] is None
-        page.get_by_role("button", name="Cancel 2 …").click()
+        page.get_by_role("button", name="Cancel 2…").click()
         page.get_by_role("button", name="Cancel 2 workloads").click()
         page.get_by_role("button", name="cancelled 2").wait_for()
         page.get_by_placeholder("Name contains").fill("small-11")
         page.get_by_role("link", name="small-110").wait_for()
-        page.get_by_role("button", name="Cancel all of these …").click()
+        page.get_by_role("button", name="Cancel all of these…").click()
         page.get_by_role("button", name="Cancel 10 workloads").click()
         page.get_by_role("button", name="cancelled 10").wait_for()
     found = client.workloads(state="cancelled", limit=100)["items"]

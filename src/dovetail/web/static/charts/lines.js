@@ -55,10 +55,10 @@ export function lines({ times, series, height = 160, top, words, title }) {
   return html`${frame(times, height, most, words, title, drawn)}${legend(series.map((one) => one.name))}`;
 }
 
-/** Areas on top of each other. @param {{times: number[], series: Series[], height?: number, words: (value: number) => string, title: string, marks?: Mark[]}} what */
+/** Areas on top of each other, of things that are counted. @param {{times: number[], series: Series[], height?: number, words: (value: number) => string, title: string, marks?: Mark[]}} what */
 export function stackedArea({ times, series, height = 200, words, title, marks = [] }) {
   const sums = times.map((_, place) => series.reduce((sum, one) => sum + (one.values[place] ?? 0), 0));
-  const most = roundAbove(Math.max(0, ...sums));
+  const most = roundAbove(Math.max(2, ...sums)); // the half of one thing is none
   const y = (/** @type {number} */ value) => height - 18 - (value / most) * (height - 28);
   const x = (/** @type {number} */ place) => (place * WIDTH) / Math.max(1, times.length - 1);
   let base = times.map(() => 0);

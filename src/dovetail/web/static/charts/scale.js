@@ -27,9 +27,9 @@ export function onRamp(share) {
 /** One of ten colours for things without order. @param {number} index */
 export const category = (index) => `var(--t${Math.min(9, Math.max(0, index))})`;
 
-/** A round number at or above the largest of these. @param {number} largest */
+/** A round number at or above the largest of these; its half is round too, for the line in the middle. @param {number} largest */
 export function roundAbove(largest) {
   if (!(largest > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(largest));
-  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((step) => step >= largest) ?? largest;
+  return [1, 2, 4, 6, 8, 10].map((step) => step * power).find((step) => step >= largest) ?? largest;
 }

@@ -29,7 +29,7 @@ export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
   if (seconds < 0) return `-${duration(-seconds)}`;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)}s`;
   const parts = [
     [Math.floor(seconds / 86400), "d"],
     [Math.floor(seconds / 3600) % 24, "h"],

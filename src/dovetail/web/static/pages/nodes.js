@@ -74,6 +74,7 @@ export default definePage({
           ${exportButtons(columns, async () => (await get("/nodes", asked)).items, "nodes")}
         </div>
         ${table({ columns, rows: data.items, key: (row) => row.name, sort: asked.sort, onSort: (sort) => setQuery({ sort, offset: null }), caption: "Nodes", empty: nothingHere })}
+        ${data.items.some((row) => RESOURCES.some((name) => row.resources[name]?.reserved)) ? html`<div class="legend"><span><i class="in-use"></i>allocated</span><span><i class="reserved"></i>reserved</span></div>` : nothing}
         ${data.total ? pager({ offset: Number(query.get("offset") ?? 0), limit: LIMIT, total: data.total, onGo: (offset) => setQuery({ offset: offset || null }) }) : nothing}
       </div>
       <p class="soft">The same in a terminal: ${commandToCopy("dovetail nodes")}</p>`;

@@ -168,7 +168,7 @@ function actions({ workload, managed }, context) {
     context.reload();
   };
   const isOpen = workload.finished_at === null;
-  return html`${isOpen && !managed ? html`<button class="btn danger" @click=${cancel}>Cancel …</button>` : nothing}
+  return html`${isOpen && !managed ? html`<button class="btn danger" @click=${cancel}>Cancel…</button>` : nothing}
     ${workload.failed ? html`<button class="btn" @click=${retry}>Retry ${plural(workload.failed, "failed task")}</button>` : nothing}
     ${!isOpen && !managed ? html`<button class="btn" @click=${again}>Resubmit</button>` : nothing}
     <a class="btn" href=${`/submit?from=${encodeURIComponent(name)}`}>Edit a copy</a>

@@ -113,8 +113,8 @@ function bulk({ page }, context) {
     const rows = await attempt(() => everyOne(query, true), (found) => `${plural(found.length, "workload")} can be cancelled`);
     if (rows) await cancelThese(rows.map((row) => row.id), `all ${plural(rows.length, "workload")} that these filters mean`, context);
   };
-  if (picked.size === 0) return html`<button class="btn quiet" @click=${pickPage}>Pick this page</button><button class="btn quiet" @click=${cancelAll}>Cancel all of these …</button>`;
-  return html`<button class="btn quiet" @click=${() => setQuery({ pick: null })}>Pick none</button><button class="btn danger" @click=${() => cancelThese([...picked], plural(picked.size, "workload"), context)}>Cancel ${count(picked.size)} …</button>`;
+  if (picked.size === 0) return html`<button class="btn quiet" @click=${pickPage}>Pick this page</button><button class="btn quiet" @click=${cancelAll}>Cancel all of these…</button>`;
+  return html`<button class="btn quiet" @click=${() => setQuery({ pick: null })}>Pick none</button><button class="btn danger" @click=${() => cancelThese([...picked], plural(picked.size, "workload"), context)}>Cancel ${count(picked.size)}…</button>`;
 }
 
 /** @param {Set<number>} picked @returns {import("../parts/table.js").Column<WorkloadRow>} */

@@ -27,7 +27,7 @@ export function evictionPlan(workload, tasks, plan) {
     ${victims.length > shown.length ? html`<p class="soft">and ${plural(victims.length - shown.length, "more task")}</p>` : nothing}
     <p class="soft">${victims.length > 1 ? "They wait again afterwards. What they free" : "It waits again afterwards. What it frees"} is kept for ${workload.name}.</p>
     ${urgent.length ? html`<p class="warn">${urgent[0].name}${urgent.length > 1 ? ` and ${urgent.length - 1} more are` : " is"} more urgent than ${workload.name}, and may take the room back.</p>` : nothing}
-    <p class="actions"><button class="btn primary" @click=${() => stop(workload, tasks, plan)}>Stop ${plural(victims.length, "task")} …</button></p>
+    <p class="actions"><button class="btn primary" @click=${() => stop(workload, tasks, plan)}>Stop ${plural(victims.length, "task")}…</button></p>
   </div>`;
 }
 

@@ -96,7 +96,7 @@ function actionOf({ action }) {
     const uncordon = async () => {
       if (await confirm(`Uncordon ${node}?`, "It takes work again.", "Uncordon")) await attempt(() => send("POST", `/nodes/${segment(node)}/uncordon`, { reason: "suggested for work that waits" }), `${node} takes work again`);
     };
-    return html`<button class="btn" @click=${uncordon}>Uncordon …</button>`;
+    return html`<button class="btn" @click=${uncordon}>Uncordon…</button>`;
   }
   return html`<span class="soft">by itself</span>`;
 }

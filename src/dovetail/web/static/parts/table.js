@@ -81,7 +81,7 @@ export function exportButtons(columns, all, name) {
     download(`${name}.csv`, [exported.map((column) => column.name).join(","), ...lines, ""].join("\n"), "text/csv");
   };
   const asJson = async () => download(`${name}.json`, JSON.stringify(await all(), null, 2), "application/json");
-  return html`<button class="btn quiet" @click=${asCsv}>CSV</button><button class="btn quiet" @click=${asJson}>JSON</button>`;
+  return html`<span class="exports"><button class="btn quiet" @click=${asCsv}>CSV</button><button class="btn quiet" @click=${asJson}>JSON</button></span>`;
 }
 
 /** A spreadsheet must not take a name for a formula. @param {unknown} value */

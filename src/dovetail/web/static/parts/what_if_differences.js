@@ -35,6 +35,25 @@ function changed(title, part, kind) {
     ${part.count > part.items.length ? html`<p class="soft">and ${count(part.count - part.items.length)} more</p>` : nothing}</div>`;
 }
 
+/** Name, title, how it is written. The use of CPUs and GPUs is among the shares already. @type {[string, string, (value: number) => string][]} */
+const FIGURES = [
+  ["mean_wait_s", "Mean wait", duration],
+  ["median_wait_s", "Median wait", duration],
+  ["p95_wait_s", "95 % wait at most", duration],
+  ["max_wait_s", "Longest wait", duration],
+  ["mean_slowdown", "Mean slowdown", (value) => `${number(value)} ×`],
+  ["p95_slowdown", "95 % slowed down at most", (value) => `${number(value)} ×`],
+  ["fragmentation", "GPUs that are free and of no use", (value) => percent(value, 1)],
+  ["traffic_s", "All-reduce of 1 GiB, mean of gangs", duration],
+  ["traffic_times_best", "All-reduce, against the best place", (value) => `${number(value)} ×`],
+  ["fairness", "Fairness between tenants, at most 1", number],
+  ["preemptions", "Preemptions", count],
+  ["ended", "Workloads that end", count],
+  ["failed", "Workloads that fail", count],
+  ["unplaced", "Workloads without a node", count],
+  ["makespan_s", "Until the last one ends", duration],
+];
+
 /** @param {WhatIfAnswer} answer */
 function figures(answer) {
   const { before, after, differences: found } = answer;
@@ -44,14 +63,14 @@ function figures(answer) {
     { name: "Workloads", before: count(before.workloads), after: count(after.workloads) },
     { name: "Waiting at the end", before: count(before.waiting_at_the_end), after: count(after.waiting_at_the_end) },
     ...Object.entries(found.utilisation).map(([name, share]) => ({ name: `${name} in use`, before: percent(share.before, 1), after: percent(share.after, 1) })),
-    ...Object.keys(before.figures).map((name) => ({ name: name.replaceAll("_", " "), before: figure(before.figures[name]), after: figure(after.figures[name]) })),
+    ...FIGURES.map(([name, title, words]) => ({ name: title, before: figure(before.figures[name], words), after: figure(after.figures[name], words) })),
   ].filter((row) => row.before !== row.after);
   if (!rows.length) return nothing;
   return html`<div class="panel"><h2>Figures <small>those that differ</small></h2>${table({ columns: [{ name: "name", title: "", cell: (row) => row.name, value: (row) => row.name }, { name: "before", title: "Before", isNumber: true, cell: (row) => row.before, value: (row) => row.before }, { name: "after", title: "After", isNumber: true, cell: (row) => html`<b>${row.after}</b>`, value: (row) => row.after }], rows, key: (row) => row.name, caption: "Before and after" })}</div>`;
 }
 
-/** @param {number | null | undefined} value */
-const figure = (value) => (value === null || value === undefined ? "–" : number(value));
+/** @param {number | null | undefined} value @param {(value: number) => string} words */
+const figure = (value, words) => (value === null || value === undefined ? "–" : words(value));
 
 /** @param {WhatIfAnswer} answer */
 export function differences(answer) {

@@ -118,7 +118,7 @@ class WhatIfForm extends HTMLElement {
     if (this.isBusy) return skeleton(8);
     if (this.trouble) return html`<div class="notice bad" role="alert"><span class="bad">×</span><span class="grow">${this.trouble instanceof Problem && this.trouble.errors.length ? html`<ul class="plain">${this.trouble.errors.map((one) => html`<li>${one.field ? html`<b>${one.field}</b> ` : nothing}${one.message}</li>`)}</ul>` : wordsOf(this.trouble)}</span></div>`;
     if (this.answer) return differences(this.answer);
-    return html`<div class="panel">${empty("Change something on the left", html`Then both futures stand here, differences only. In a terminal:`)}<p class="middle">${commandToCopy("dovetail what-if --remove-node NODE")}</p></div>`;
+    return html`<div class="panel">${empty("Say what would change", html`Then both futures stand here, differences only. In a terminal:`)}<p class="middle">${commandToCopy("dovetail what-if --remove-node NODE")}</p></div>`;
   }
 }
 

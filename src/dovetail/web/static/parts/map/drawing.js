@@ -1,4 +1,5 @@
 /** Draws what is visible of the map: boxes of domains, cells of nodes and, near enough, their GPUs. */
+import { isAlone } from "./layout.js";
 import { shareOf } from "./model.js";
 import { percent } from "../../core/format.js";
 
@@ -46,7 +47,7 @@ function drawBox(pen, { palette }, box, eye) {
   const [x, y, w, h] = [Math.round((box.x - eye.x) * eye.k) + 0.5, Math.round((box.y - eye.y) * eye.k) + 0.5, Math.round(box.w * eye.k), Math.round(box.h * eye.k)];
   pen.beginPath();
   pen.roundRect(x, y, w, h, Math.min(6, 8 * eye.k));
-  if (!box.boxes.length && box.rows.length <= 10 && eye.k < 1.2) return; // a rack: its nodes in a row say enough
+  if (!box.boxes.length && box.rows.length <= 10 && !isAlone(box) && eye.k < 1.2) return; // a rack: its nodes in a row say enough
   pen.fillStyle = box.boxes.some((one) => one.boxes.length) ? palette.panel : palette.ground;
   pen.fill();
   pen.strokeStyle = palette.line;

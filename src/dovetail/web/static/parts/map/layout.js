@@ -54,11 +54,14 @@ function grouped(model) {
 /** @param {string} name @param {string} level @returns {Box} */
 const empty = (name, level) => ({ names: [name], level, rows: [], boxes: [], all: [], columns: 1, gap: 0, x: 0, y: 0, w: 0, h: 0, head: 0 });
 
+/** Nodes of a backend that are in no domain. @param {Box} box */
+export const isAlone = (box) => box.level === "backend";
+
 /** Without domains that have no nodes, and with one box for several that hold only one another. @param {Box} box @param {MapModel} model @returns {Box} */
 function tidy(box, model) {
   const name = (/** @type {number} */ row) => model.nodes.get(row)?.name ?? "";
   box.boxes = box.boxes.map((one) => tidy(one, model)).filter((one) => one.all.length);
-  box.boxes.sort((a, b) => order.compare(a.names[0], b.names[0]));
+  box.boxes.sort((a, b) => Number(isAlone(a)) - Number(isAlone(b)) || order.compare(a.names[0], b.names[0]));
   box.rows.sort((a, b) => order.compare(name(a), name(b)));
   box.all = [...box.rows, ...box.boxes.flatMap((one) => one.all)];
   const [only] = box.boxes;
@@ -73,7 +76,7 @@ const storeys = (box) => (box.boxes.length ? 1 + Math.max(...box.boxes.map(store
  * @param {boolean} [isRoot] */
 function measure(box, aspect, shape, heads, isRoot = false) {
   const height = storeys(box);
-  box.head = isRoot ? 0 : heads[height === 0 && box.rows.length > 10 ? 1 : Math.min(height, heads.length - 1)];
+  box.head = isRoot ? 0 : heads[height === 0 && (box.rows.length > 10 || isAlone(box)) ? 1 : Math.min(height, heads.length - 1)];
   for (const one of box.boxes) measure(one, height > 2 && box.boxes.length === 1 ? aspect : shape, shape, heads);
   const cells = cellGrid(box.rows.length);
   const packed = pack(box.boxes, aspect, isRoot);
