@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
+
 from dovetail.accounting.days import days_of_month
 from dovetail.accounting.forecasting import MonthForecast
 from dovetail.control.cost import sums
@@ -11,6 +13,7 @@ from dovetail.control.cost.book import CostBook
 from dovetail.control.cost.budgets import BudgetStatus
 from dovetail.control.cost.settings import Budget
 from dovetail.control.cost.sums import CostBy, CostQuery, CostSum, CostTotal, DayCost
+from dovetail.control.cost.tables import settled_at
 from dovetail.control.loop.history import signed
 from dovetail.control.loop.store_access import on_store_thread
 
@@ -58,7 +61,7 @@ class CostDesk:
         self._settle(until)
         with self.book.database.reading() as connection:
             found, left_off = sums.rows(connection, query)
-            return CostAnswer(until, found, left_off, sums.totals(connection, query))
+            return CostAnswer(_as_of(connection, until), found, left_off, sums.totals(connection, query))
 
     async def report(self, month: str) -> MonthReport:
         return await on_store_thread(self._report, month, self.book.settled_at())
@@ -71,8 +74,9 @@ class CostDesk:
             tables = {by: sums.rows(connection, query)[0] for by, query in queries.items()}
             whole = sums.totals(connection, queries[CostBy.NAMESPACE])
             days = sums.days(connection, since, end)
-        budgets = [one for one in self.book.statuses(until) if one.month == month]
-        return MonthReport(until, month, whole, tables, days, budgets)
+            at = _as_of(connection, until)
+        budgets = [one for one in self.book.statuses(at) if one.month == month]
+        return MonthReport(at, month, whole, tables, days, budgets)
 
     async def forecast(self, namespace: str | None) -> tuple[float, dict[str, MonthForecast]]:
         """The moment it was made, and a forecast for each currency."""
@@ -105,3 +109,8 @@ class CostDesk:
         """Raises Conflict and NotFound."""
         await on_store_thread(self.book.remove_budget, namespace, time.time())
         await self.book.note(signed(f"budget of namespace {namespace} removed", author, ""))
+
+
+def _as_of(connection: Connection, until: float) -> float:
+    """The time of the sums that are read here: somebody else may have settled later costs meanwhile."""
+    return settled_at(connection) or until
