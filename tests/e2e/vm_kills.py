@@ -50,6 +50,7 @@ class VmKills:
         self._server = ServerProcess(folder, {"backends": {"vms": entry}})
         self._audit = VmKillAudit()
         self._alive: list[str] = []
+        self._daemon_killed_at: set[str] = set()  # with which VM: QEMU that was just starting may have gone with it
 
     def run(self, kills: int) -> VmKillAudit:
         with self._server, Client(self._server.url) as client:
@@ -57,7 +58,7 @@ class VmKills:
                 self._round(client, f"vm-{number}")
             self._expect(lambda: self._one_each(client), "one domain for each VM that is wanted, and no other")
             for name in self._alive:
-                client.cancel(name)
+                self._cancel(client, name)
             self._expect(lambda: not self._running(), "the end of all domains")
             self._expect(lambda: not self._left(), "no domain and no disk is left", self._left)
         self._count_starts()
@@ -69,7 +70,7 @@ class VmKills:
         client.submit(spec)
         self._alive.append(name)
         if len(self._alive) > MOST_AT_ONCE or (len(self._alive) > 1 and chance.random() < CHANCE_OF_CANCEL):
-            client.cancel(self._alive.pop(chance.randrange(len(self._alive) - 1)))
+            self._cancel(client, self._alive.pop(chance.randrange(len(self._alive) - 1)))
         sleep(chance.uniform(0, LONGEST_LIFE_S))
         audit.amid += client.workload(name)["state"] != "running"
         self._server.kill()
@@ -77,10 +78,19 @@ class VmKills:
         if chance.random() < CHANCE_OF_DAEMON:
             chance.choice(self._hosts).restart()
             audit.daemon_kills += 1
+            self._daemon_killed_at.add(name)
         self._server.start()
 
+    def _cancel(self, client: Client, name: str) -> None:
+        found = client.workload(name)
+        if found["finished_at"] is None:
+            client.cancel(name)
+        elif name not in self._daemon_killed_at:
+            self._audit.wrong.append(f"{name} ended by itself: {found['state']}, {found['message']}")
+
     def _one_each(self, client: Client) -> bool:
-        wanted = sorted(self._domain(client.workload(name)["id"]) for name in self._alive)
+        found = [client.workload(name) for name in self._alive]
+        wanted = sorted(self._domain(one["id"]) for one in found if one["finished_at"] is None)
         return sorted(self._running()) == wanted
 
     def _domain(self, workload: int) -> str:
