@@ -178,14 +178,14 @@ def test_a_plan_compares_the_places_and_says_why_others_are_not_chosen() -> None
     spec = Workload.model_validate({"name": "x", "resources": {"cpu": 8}, **BURSTS})
     tasks = _whole(plans.plan(spec, 1, scene.now))
     table = _whole(plans.market(spec, tasks, scene.now))
-    assert [(one["node"], one["chosen"]) for one in table] == [("own", True), ("spot", False), ("on-demand", False)]
+    assert [(one.node, one.chosen) for one in table] == [("own", True), ("spot", False), ("on-demand", False)]
     own, spot, dear = table
     assert tasks[0].explanation.outcome == "waits_for_cheaper"
-    assert own["start"] == HOUR
+    assert own.start == HOUR
     until = "1970-01-01T03:55:00Z"
-    assert spot["why_not"] == f"from {until}, if nothing cheaper comes free before"
-    assert dear["cost"] == pytest.approx(0.19 * 3720 / 3600, rel=1e-5)
-    assert dear["why_not"] == "costs 0.20 USD more"
+    assert spot.why_not == f"from {until}, if nothing cheaper comes free before"
+    assert dear.cost == pytest.approx(0.19 * 3720 / 3600, rel=1e-5)
+    assert dear.why_not == "costs 0.20 USD more"
 
 
 def test_work_that_compares_no_places_has_no_such_table() -> None:

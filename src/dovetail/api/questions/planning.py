@@ -19,6 +19,7 @@ from dovetail.responses.questions import (
     PlacementBlockers,
     PlanAnswer,
     PlannedCommunication,
+    PlannedPlace,
     PlannedPreemption,
 )
 
@@ -121,7 +122,7 @@ def _plan(
         "displaces": None if displaced is None else planned_preemption(displaced),
         "communication": None if talk is None else _communication(talk),
         "planned_at": now,
-        "market": market,
+        "market": [cast("PlannedPlace", asdict(one)) for one in market],
         **blocker_fields(impasse),
         "answer": sentences.planned(spec, tasks, displaced, impasse),
     }

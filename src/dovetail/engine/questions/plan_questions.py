@@ -21,7 +21,7 @@ from dovetail.engine.pieces import IsSpent, Pieces, in_one, never, without_trace
 from dovetail.engine.planning.application_moves import ApplicationMove, application_moves
 from dovetail.engine.planning.application_plan import plan_applications
 from dovetail.engine.planning.group_plan import plan_group
-from dovetail.engine.planning.market_plan import market_plan
+from dovetail.engine.planning.market_plan import MarketCandidate, market_plan
 from dovetail.engine.planning.plan import (
     Displacement,
     PlannedTask,
@@ -41,7 +41,6 @@ from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 from dovetail.placement.network_cost.communication import Estimate
-from dovetail.responses.questions import PlannedPlace
 
 __all__ = [
     "ApplicationMove",
@@ -49,6 +48,7 @@ __all__ = [
     "Displacement",
     "FreeCapacity",
     "Impasse",
+    "MarketCandidate",
     "PlanQuestions",
     "PlannedTask",
     "StartGuess",
@@ -103,7 +103,7 @@ class PlanQuestions:
         question = ("plan", spec.model_dump_json(), most)
         return self._kept(question, now, lambda: plan(self._state, spec, most, now, is_spent))
 
-    def market(self, spec: Workload, tasks: list[PlannedTask], now: float) -> Pieces[list[PlannedPlace]]:
+    def market(self, spec: Workload, tasks: list[PlannedTask], now: float) -> Pieces[list[MarketCandidate]]:
         """The places that could run the first of these tasks, compared; none for work that does not compare them."""
         question = ("market", spec.model_dump_json(), tasks[0].node if tasks else None)
         return self._kept(question, now, lambda: in_one(lambda: market_plan(self._state, spec, tasks, now)))
