@@ -103,10 +103,7 @@ class VmKills:
     def _left(self) -> list[str]:
         """Domains that are defined, and volumes but the output of a console, which is kept for `dovetail logs`."""
         found = {path.name for host in self._hosts for path in host.pool.iterdir() if path.suffix != ".log"}
-        for host in self._hosts:
-            connection = host.connect()
-            found.update(domain.name() for domain in connection.listAllDomains())
-            connection.close()
+        found.update(name for host in self._hosts for name in host.domains())
         return sorted(name for name in found if self.cluster in name)
 
     def _count_starts(self) -> None:

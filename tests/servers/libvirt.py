@@ -110,9 +110,16 @@ class LibvirtServer:
 
     def running(self) -> list[str]:
         """The names of the domains that run, asked of the daemon."""
+        return self._domains(running=True)
+
+    def domains(self) -> list[str]:
+        """The names of all domains."""
+        return self._domains(running=False)
+
+    def _domains(self, *, running: bool) -> list[str]:
         connection = self.connect()
         try:
-            return [domain.name() for domain in connection.listAllDomains(1)]
+            return [domain.name() for domain in connection.listAllDomains(1 if running else 0)]
         finally:
             connection.close()
 

@@ -26,12 +26,14 @@ T = TypeVar("T")
 
 
 class LibvirtAttempts(HostAttempts[SeenDomain]):
-    """An attempt that is being migrated is left alone."""
+    """An attempt that is being migrated, or was migrated to another host, is left alone: events of the domain that it
+    leaves behind come late."""
 
     kind, host_word, failures = "libvirt", "hypervisor", FAILURES
 
     def __init__(
         self,
+        host: str,
         connections: HypervisorConnections,
         domains: HostDomains,
         journal: Journal,
@@ -41,7 +43,7 @@ class LibvirtAttempts(HostAttempts[SeenDomain]):
     ) -> None:
         super().__init__(journal, report, settings.parallel, trouble)
         self.moving: set[str] = set()
-        self._connections, self._domains, self._settings = connections, domains, settings
+        self._host, self._connections, self._domains, self._settings = host, connections, domains, settings
         self._killed: set[str] = set()
 
     def kill(self, key: str) -> None:
@@ -135,7 +137,9 @@ class LibvirtAttempts(HostAttempts[SeenDomain]):
         self._killed.discard(key)
 
     async def _step(self, key: str, active: ActiveAttempt) -> bool:
-        return key in self.moving or await super()._step(key, active)
+        record = await self._journal.get(key)
+        elsewhere = record is not None and record.node != self._host
+        return elsewhere or key in self.moving or await super()._step(key, active)
 
     async def _refuse(self, key: str, words: str) -> None:
         await self.finish(key, AttemptStep(AttemptAction.END, None, FAILURES.advised(words), remove=True))

@@ -111,8 +111,8 @@ class HostDomains:
             with already_so():
                 domain.destroy()
 
-    def remove(self, virt: Virt, key: str) -> None:
-        """The domain with its disks; the log stays. An adopted one only loses the mark."""
+    def remove(self, virt: Virt, key: str, *, disks: bool = True) -> None:
+        """The domain with its disks, unless they stay; the log stays. An adopted one only loses the mark."""
         domain = self.find(virt, key)
         mark = None if domain is None else mark_of(domain)
         if domain is not None and (mark is None or not mark.adopted):
@@ -125,8 +125,8 @@ class HostDomains:
             with already_so():
                 write_mark(domain, None)
             self.adopted.pop(key, None)
-        if self.has_storage:
-            self.storage.remove(virt, key, log=False)
+        if disks and self.has_storage:
+            self.storage.remove(virt, {key})
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ from dovetail.backends.retention import to_remove
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
 
-TIDY_INTERVAL_S = 600.0
+TIDY_INTERVAL_S = 60.0
 OFFERED_FOR_S = 60.0
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Hypervisor(ConnectedHost):
         self._observer, self._meter = DomainMeter(), DomainMeter()
         self._events: tuple[Virt, int] | None = None
         self.attempts = LibvirtAttempts(
-            self.connections, self.domains, journal, report, backend, self._check_connection
+            self.name, self.connections, self.domains, journal, report, backend, self._check_connection
         )
 
     @property
@@ -249,7 +249,7 @@ class Hypervisor(ConnectedHost):
             if record is None:
                 await self._journal.order(key, self.name, created=True)
             elif record.state is State.ENDED or (record.node != self.name and not await self._may_be_here(key)):
-                await self._remove(key, "has ended" if record.state is State.ENDED else f"is on {record.node}")
+                await self._remove(record)
         for key in await self._journal.unfinished(self.name):
             if not (key in running and self.attempts.rests(key)):
                 self.attempts.wake(key)
@@ -261,10 +261,16 @@ class Hypervisor(ConnectedHost):
         record = await self._journal.get(key)
         return record is None or record.node == self.name
 
-    async def _remove(self, key: str, why: str) -> None:
+    async def _remove(self, record: Record) -> None:
+        """The domain of an attempt that ended or is on another host, whose disks it may share."""
+        key, ended = record.key, record.state is State.ENDED
+        why = "has ended" if ended else f"is on {record.node}"
         _log.warning("hypervisor %s: removing the domain of attempt %s, which %s", self.name, key, why)
+        disks = ended or not self._backend.shared_storage
         try:
-            await self.connections.call(lambda virt: self.domains.remove(virt, key), self._backend.start_within_s)
+            await self.connections.call(
+                lambda virt: self.domains.remove(virt, key, disks=disks), self._backend.start_within_s
+            )
         except libvirt.libvirtError as error:  # the hypervisor is fine; the next poll tries again
             _log.warning("hypervisor %s: cannot remove the domain of %s: %s", self.name, key, error)
 
@@ -275,18 +281,23 @@ class Hypervisor(ConnectedHost):
             await asyncio.sleep(self._backend.observe_interval_s)
 
     async def _remove_old(self) -> None:
-        """Logs of VMs that ended long ago, and disks that were left by an interrupted removal."""
-        storage = self.domains.storage
+        """Disks that an interrupted removal left, at once; and logs of VMs that ended long ago."""
         while True:
-            await asyncio.sleep(TIDY_INTERVAL_S)
-            if not self.domains.has_storage:
-                continue
-            ended_at = {}
-            for key in await self.connections.call(storage.kept):
-                record = await self._journal.get(key)
-                if record is not None and record.state is State.ENDED:
-                    ended_at[key] = record.changed_at
-            old = set(to_remove(ended_at, self._backend.keep_logs, self._backend.keep_for_s, time.time()))
-            for key in ended_at:
-                await self.connections.call(partial(storage.remove, key=key, log=key in old))
+            if self.domains.has_storage:
+                try:
+                    await self._tidy_pool(self.domains.storage)
+                except libvirt.libvirtError as error:
+                    _log.warning("hypervisor %s: volumes are not removed yet: %s", self.name, error)
             await self._journal.forget_old()
+            await asyncio.sleep(TIDY_INTERVAL_S)
+
+    async def _tidy_pool(self, storage: VmStorage) -> None:
+        ended_at = {}
+        for key in await self.connections.call(storage.kept):
+            record = await self._journal.get(key)
+            if record is not None and record.state is State.ENDED:
+                ended_at[key] = record.changed_at
+        old = set(to_remove(ended_at, self._backend.keep_logs, self._backend.keep_for_s, time.time()))
+        await self.connections.call(
+            lambda virt: storage.remove(virt, ended_at, with_log=old), self._backend.start_within_s
+        )

@@ -5,7 +5,7 @@ until QEMU starts and empties it. Everything goes through libvirt, so a remote h
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -88,14 +88,20 @@ class VmStorage:
             pool.storageVolLookupByName(f"{self._identity.name(key)}{LOG}").delete()
         self._ensure(pool, f"{self._identity.name(key)}{LOG}", "raw", 0, content)
 
-    def remove(self, virt: Virt, key: str, *, log: bool) -> None:
-        """Its volumes; its log only if that is asked for."""
-        pool = virt.storagePoolLookupByName(self._pool)
-        for volume in pool.listAllVolumes():
+    def remove(self, virt: Virt, keys: Collection[str], with_log: Collection[str] = ()) -> None:
+        """Their volumes; the log only of those in `with_log`. Raises libvirtError if one could not be removed."""
+        failed = None
+        for volume in virt.storagePoolLookupByName(self._pool).listAllVolumes():
             name = volume.name()
-            if self._identity.key_of_volume(name) == key and (log or not name.endswith(LOG)):
-                with contextlib.suppress(libvirt.libvirtError):  # somebody else was quicker
+            key = self._identity.key_of_volume(name)
+            if key in keys and (key in with_log or not name.endswith(LOG)):
+                try:
                     volume.delete()
+                except libvirt.libvirtError as error:
+                    if error.get_error_code() != libvirt.VIR_ERR_NO_STORAGE_VOL:  # else somebody else was quicker
+                        failed = error
+        if failed is not None:
+            raise failed
 
     def kept(self, virt: Virt) -> set[str]:
         """The keys whose volumes are there."""

@@ -84,6 +84,21 @@ def remove_foreign(server: LibvirtServer, name: str) -> None:
     connection.close()
 
 
+def create_volume(server: LibvirtServer, name: str) -> None:
+    connection = server.connect()
+    (pool,) = connection.listAllStoragePools()
+    pool.createXML(f"<volume><name>{name}</name><capacity>1048576</capacity></volume>")
+    connection.close()
+
+
+def define_again(source: LibvirtServer, target: LibvirtServer, name: str) -> None:
+    """A domain as it is on the source, switched off."""
+    connections = source.connect(), target.connect()
+    connections[1].defineXML(connections[0].lookupByName(name).XMLDesc())
+    for connection in connections:
+        connection.close()
+
+
 def test_a_guest_is_asked_to_shut_down_and_leaves_nothing_but_its_log(
     tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
 ) -> None:
@@ -101,6 +116,26 @@ def test_a_guest_is_asked_to_shut_down_and_leaves_nothing_but_its_log(
             assert name not in server.running()
             left = sorted(path.name for path in server.pool.glob(f"{name}*"))
             assert left == [f"{name}.log"]
+
+    run_async(scene)
+
+
+def test_a_disk_that_an_interrupted_removal_left_is_removed_when_the_backend_is_back(
+    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
+) -> None:
+    async def scene() -> None:
+        server = libvirt_servers[0]
+        subject = libvirt_subject(tmp_path, server, settings)
+        async with started(subject) as rig:
+            key = await start(rig, machine(1, vm={"disks": [{"size": "1MiB"}]}))
+            await rig.finished(key)
+            disk = server.pool / f"{domain_name(settings, key)}-1.qcow2"
+            await until(lambda: not disk.exists(), "the removal of the disk")
+        create_volume(server, disk.name)
+        assert disk.exists()
+        async with started(subject) as rig:
+            await until(lambda: not disk.exists(), "the removal of what was left")
+            assert (await rig.backend.logs(key, 0, 1000)).text, "the log stays"
 
     run_async(scene)
 
@@ -274,6 +309,27 @@ def test_a_vm_moves_while_it_runs_and_keeps_its_log_and_its_key(
             assert "first words" in log
             assert "dovetail: exit 003" in log
             assert not [path for path in first.pool.glob(f"{name}*") if path.suffix != ".log"]
+
+    run_async(scene)
+
+
+def test_a_domain_that_a_migration_left_behind_goes_without_the_disks_that_it_shares(
+    tmp_path: Path, libvirt_servers: Hosts
+) -> None:
+    async def scene() -> None:
+        first, second = libvirt_servers
+        settings = libvirt_settings(*map(host_of, libvirt_servers), look_interval_s="1s")
+        async with started(libvirt_subject(tmp_path, first, settings)) as rig:
+            backend = backend_of(rig)
+            key = await start(rig, machine(text="moved\n", vm={"disks": [{"size": "1MiB"}]}))
+            name = domain_name(settings, key)
+            await backend.migrate(key, "hv2")
+            define_again(second, first, name)
+            await until(lambda: name not in first.domains(), "the removal of the domain that was left")
+            assert name in second.running()
+            assert (first.pool / f"{name}-1.qcow2").exists(), "the VM on the other host uses it"
+            await backend.kill(key, "enough")
+            await rig.finished(key)
 
     run_async(scene)
 
