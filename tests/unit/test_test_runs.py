@@ -1,0 +1,54 @@
+"""`make test` runs once more, alone, what failed among the others."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.run import without_group
+
+ALONE = "import os\n\ndef test_busy():\n    assert 'PYTEST_XDIST_WORKER' not in os.environ\n"
+BROKEN = "def test_broken():\n    assert False\n"
+RANDOM = """import os
+from hypothesis import given, strategies
+
+@given(strategies.integers())
+def test_random(number):
+    assert 'PYTEST_XDIST_WORKER' not in os.environ
+"""
+
+
+@pytest.mark.parametrize(
+    ("node", "name"),
+    [
+        ("a.py::test_a", "a.py::test_a"),
+        ("a.py::test_a[b@c]", "a.py::test_a[b@c]"),
+        ("a.py::test_a[b]@c", "a.py::test_a[b]"),
+    ],
+)
+def test_a_test_is_called_without_its_group(node: str, name: str) -> None:
+    assert without_group(node) == name
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "says"),
+    [
+        (ALONE, 0, "passed alone, so these depend on how busy the machine is: test_it.py::test_busy"),
+        (BROKEN, 1, "FAILED test_it.py::test_broken"),
+        (ALONE + BROKEN, 1, "PASSED test_it.py::test_busy"),
+        (ALONE + RANDOM, 1, "FAILED test_it.py::test_random"),
+    ],
+)
+def test_what_passes_alone_is_named_and_what_fails_again_fails_the_run(
+    tmp_path: Path, content: str, code: int, says: str
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_it.py").write_text(content)
+    script = (
+        f"import sys; sys.path.insert(0, {str(Path.cwd())!r}); from tests.run import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", script, "-n", "1", "-p", "no:cacheprovider", "test_it.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert says in done.stdout
+    assert ("once more" in done.stdout) == ("test_random" not in content)
