@@ -140,10 +140,15 @@ class Pipeline:
 
     def _from_ranking_cache(self, request: Request, cache: RankingCache, task: TaskId | str) -> Choice:
         cache.refresh()
+        as_of = self._cluster.epoch, self._cluster.changes
+        if cache.refusal is not None and cache.refusal[0] == as_of:  # many ask for the same when nothing is free
+            return Choice(None, cache.refusal[1])
         funnel = self._funnel(cache.counts)
         top = cache.top(KEEP_BEST)
         if not top:
-            return self._unplaced(request, funnel, cache.filtered)
+            choice = self._unplaced(request, funnel, cache.filtered)
+            cache.refusal = as_of, choice.explanation
+            return choice
         if self.settings.select == "best":
             row = top[0]
         else:

@@ -16,7 +16,7 @@ from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.change_log import LogCursor
 from dovetail.cluster.state import DEVICES, PLACEMENTS, RESOURCES, Cluster
 from dovetail.cluster.views.view import View
-from dovetail.model.reason import NodePoints
+from dovetail.model.reason import Explanation, NodePoints
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline.evaluation import LOST, Evaluator, FilterResult
 from dovetail.placement.pipeline.lookahead import Lookahead, TopK
@@ -51,6 +51,8 @@ class RankingCache:
 
     def __init__(self, request: Request, evaluator: Evaluator, cluster: Cluster) -> None:
         self.request = request
+        #: Why no node fits, as of these versions of the cluster.
+        self.refusal: tuple[tuple[int, int], Explanation] | None = None
         self._evaluator = evaluator
         self._cluster = cluster
         self._filter_reads = [evaluator.reads_of(plugin, request) for plugin in evaluator.filters]
