@@ -65,10 +65,13 @@ def ten_browsers(bench: Bench) -> Iterator[tuple[str, Measured]]:
         for number in range(ROUNDS):
             with busy_processors(folder):
                 alone.append(_load(server, client, f"alone-{number}"))
-            with _busy(other, number), _open(browser, other, other_session):
-                elsewhere.append(_load(server, client, f"elsewhere-{number}"))
-            with _open(browser, server, session):
-                here.append(_load(server, client, f"here-{number}"))
+            for is_here in (number % 2 == 1, number % 2 == 0):  # in turn first: the server holds more work each time
+                if is_here:
+                    with _open(browser, server, session):
+                        here.append(_load(server, client, f"here-{number}"))
+                else:
+                    with _busy(other, number), _open(browser, other, other_session):
+                        elsewhere.append(_load(server, client, f"elsewhere-{number}"))
             bench.say(f"alone: {alone[-1]}; {len(PAGES)} browsers elsewhere: {elsewhere[-1]}; here: {here[-1]}")
     p99_here, p99_elsewhere = (
         quantile([ms for one in rounds for ms in one.decisions_ms], 0.99) for rounds in (here, elsewhere)

@@ -51,10 +51,15 @@ from dovetail.control.plane import ControlPlane
 
 PREFIX = "/api/v1"
 
-#: In the order in which the description lists them.
+#: In the order in which a request is compared with their routes, so those that pages ask often come first, and in which
+#: the description lists them.
 MODULES = (
     workloads,
     workload_changes,
+    overview,
+    topology_map,
+    recent,
+    system,
     services,
     discovery,
     task_output,
@@ -80,11 +85,7 @@ MODULES = (
     service_affinity,
     cost,
     recordings,
-    system,
     notes,
-    overview,
-    topology_map,
-    recent,
     copies,
 )
 

@@ -23,7 +23,7 @@ from dovetail.cluster.network.levels import bandwidth_of, limited_up, present_le
 from dovetail.cluster.state import GROUPS
 from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.pieces import Pieces
-from dovetail.engine.questions.map_rows import MapRow, map_rows
+from dovetail.engine.questions.map_rows import MapRow, RowTenants, map_rows
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.affinity import HOST
@@ -107,6 +107,7 @@ class MapQuestions:
         self._state, self._cluster = state, state.cluster
         self._log: LogCursor | None = None  # made with the first question: a server without a dashboard keeps no map
         self._kept = _Kept()
+        self._row_tenants = RowTenants(state)
         self._dirty: set[int] = set()
         self._levels: list[str] = []
         self._places: dict[MapPlace, int] = {}
@@ -174,7 +175,8 @@ class MapQuestions:
     def _look(self, rows: Sequence[int], now: float) -> None:
         cluster, kept = self._cluster, self._kept
         present = [row for row in rows if cluster.present[row]]
-        drawn = dict(zip(present, map_rows(self._state, np.array(present, dtype=np.intp), now), strict=True))
+        found = map_rows(self._state, self._row_tenants, np.array(present, dtype=np.intp), now)
+        drawn = dict(zip(present, found, strict=True))
         domains = self._domains_of(present)
         version = self._version + 1
         for row in rows:

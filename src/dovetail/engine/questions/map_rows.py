@@ -1,12 +1,13 @@
 """One node as the map of the cluster draws it: what is in use, by whom, and what is expected."""
 
-from collections import defaultdict
+import operator
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
 from dovetail.cluster.arrays import Rows
+from dovetail.cluster.placements import Placement
 from dovetail.cluster.resources import AHEAD_S as TREND_AHEAD_S
 from dovetail.cluster.resources import LEAST_MEASUREMENTS
 from dovetail.cluster.state import Cluster
@@ -45,7 +46,32 @@ class MapRow(NamedTuple):
     forecast: float | None
 
 
-def map_rows(state: EngineState, rows: Rows, now: float) -> list[MapRow]:
+class RowTenants:
+    """Who holds most of each row. What was added up is kept: between two looks most rows only get more tasks."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+        self._sums: dict[int, tuple[list[Placement], dict[str, list[float]]]] = {}
+
+    def of(self, row: int) -> str:
+        """By GPUs, then by cores; empty if nobody holds any of it."""
+        placements, work, index = self._state.cluster.placements, self._state.work, self._state.cluster.resources.index
+        gpu, cpu, by_task = index[GPU], index[CPU], placements.by_task
+        tasks = list(placements.by_row[row])
+        here = [by_task[task] for task in tasks]
+        counted, held = self._sums.get(row, ([], {}))
+        if len(counted) > len(here) or not all(map(operator.is_, counted, here)):
+            counted, held = [], {}
+        for task, placement in zip(tasks[len(counted) :], here[len(counted) :], strict=True):
+            live = work.get(task.workload)
+            amounts = held.setdefault("" if live is None else live.namespace, [0.0, 0.0])
+            amounts[0] += placement.column.item(gpu)
+            amounts[1] += placement.column.item(cpu)
+        self._sums[row] = here, held
+        return max(held, key=lambda name: (held[name], name), default="")
+
+
+def map_rows(state: EngineState, tenants: RowTenants, rows: Rows, now: float) -> list[MapRow]:
     """Of rows that have nodes. Few at a time: it looks at every task there."""
     cluster = state.cluster
     tables = cluster.resources
@@ -66,7 +92,7 @@ def map_rows(state: EngineState, rows: Rows, now: float) -> list[MapRow]:
                 cpu_share=cpu[place],
                 memory_share=memory[place],
                 health=_health(state, row),
-                tenant=_tenant(state, row),
+                tenant=tenants.of(row),
                 fragment=None if not free[place] else fragments[place],
                 forecast=_forecast(state, row, now),
             )
@@ -97,19 +123,6 @@ def _health(state: EngineState, row: int) -> int:
     return MapHealth.JOINING if launched else MapHealth.OK
 
 
-def _tenant(state: EngineState, row: int) -> str:
-    """By GPUs, then by cores."""
-    placements, work, index = state.cluster.placements, state.work, state.cluster.resources.index
-    gpu, cpu = index[GPU], index[CPU]
-    held: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for task in placements.by_row[row]:
-        live, column = work.get(task.workload), placements.by_task[task].column
-        amounts = held["" if live is None else live.namespace]
-        amounts[0] += column.item(gpu)
-        amounts[1] += column.item(cpu)
-    return max(held, key=lambda name: (held[name], name), default="")
-
-
 def _forecast(state: EngineState, row: int, now: float) -> float | None:
     """What will be allocated in an hour: tasks that are not expected to end by then stay. Where no task has an expected
     end, what its measured use is heading for; None where that is not known either."""
@@ -123,6 +136,8 @@ def _forecast(state: EngineState, row: int, now: float) -> float | None:
     if not capacity:
         return None
     tasks, ends, by_task = cluster.placements.by_row[row], state.ends, cluster.placements.by_task
+    if tasks and not len(ends):
+        return _heading_for(cluster, resource, row)
     left, until, are_known = tables.allocated.item(resource, row), now + AHEAD_S, not tasks
     for task in tasks:
         at = ends.at(task)
