@@ -5,7 +5,6 @@ ones; only then does the loop decide. A method that changes something returns wh
 """
 
 import asyncio
-import gc
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -21,6 +20,7 @@ from dovetail.control.backends.roster import Backends
 from dovetail.control.cost.book import CostBook, CostSource
 from dovetail.control.cost.desk import CostDesk
 from dovetail.control.errors import Conflict, StoreError, Unavailable
+from dovetail.control.loop.garbage import GarbageCollector
 from dovetail.control.loop.history_feed import HistoryFeed
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import InboxEvents, PendingSubmission, PreparedWorkload
@@ -80,7 +80,6 @@ T = TypeVar("T")
 WATCH_S = 1.0
 PIECE_S = 0.005
 WARM_UP_AFTER_S = 5.0
-GC_THRESHOLDS = (50_000, 20, 50)
 
 log = structlog.get_logger()
 
@@ -91,6 +90,7 @@ class ControlPlane:
         self.engine = Engine(settings.scheduling)
         self.questions = Questions(self.engine)
         self.ask = QuestionDesk(lambda: self.questions.version, settings.loop.slice / 2).ask
+        self._garbage = GarbageCollector()
         self._admission = Admission(self.engine, settings.limits.max_tasks)
         self._announcements = Announcements(self.questions.nodes)
         self.metrics = Metrics(self.questions)
@@ -184,7 +184,7 @@ class ControlPlane:
         described = read_topology_file(self.settings.topology)
         self._make_folder()
         self.access.admin.load()
-        gc.disable()  # restoring makes hundreds of thousands of lasting objects; collecting among them wastes time
+        self._garbage.pause()  # restoring makes hundreds of thousands of lasting objects
         await on_store_thread(self.store.open)
         newest_record = await on_store_thread(self.store.newest_history_time)
         snapshot = await on_store_thread(self.store.restore)
@@ -193,9 +193,7 @@ class ControlPlane:
         self._admission.recount()
         self._announcements.restore(snapshot.announced)
         self.discovery.start(snapshot.nodes)
-        gc.freeze()  # later collections skip them
-        gc.set_threshold(*GC_THRESHOLDS)
-        gc.enable()
+        self._garbage.start()
         self.reservations.next_id = snapshot.next_reservation
         self._loop = ControlLoop(
             self.engine,
@@ -207,6 +205,7 @@ class ControlPlane:
             self._backends.send,
             self._written,
             self.history.ring,
+            self._garbage.collect,
         )
         await on_store_thread(self.recording.begin, snapshot, time.time())
         await on_store_thread(self.cost.book.recall, time.time())
@@ -467,9 +466,14 @@ class ControlPlane:
         return None if live is None else DecidedName(live.namespace, live.name)
 
     async def _watch(self) -> None:
+        decided = 0
         while True:
             await asyncio.sleep(WATCH_S)
             self.nodes.notice_silence()
+            self._garbage.collect()  # what requests left while there was nothing to decide
+            if self.metrics.decisions_total == decided:
+                self._garbage.collect_all()
+            decided = self.metrics.decisions_total
 
 
 async def in_pieces(steps: Iterator[None], at_once_s: float = PIECE_S) -> None:

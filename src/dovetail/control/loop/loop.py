@@ -61,6 +61,7 @@ class ControlLoop:
         send: Callable[[Bind | Stop], None],
         written: Callable[[Batch, list[tuple[int, Workload]]], None],
         ring: Callable[[], None],
+        collect_garbage: Callable[[], None],
     ) -> None:
         self.inbox = Inbox()
         self._backend_lines = BackendLines()
@@ -73,6 +74,7 @@ class ControlLoop:
         self._send = send
         self._written = written
         self._ring = ring  # new history was written
+        self._collect_garbage = collect_garbage
         self._limit = 64  # it grows while decisions are fast
         self._wrote_s = 0.0  # the time that the last step took to write
         self._handed_over = asyncio.Event()  # the last step is being written
@@ -115,6 +117,7 @@ class ControlLoop:
             if step.batch or step.promises:
                 self._handed_over.clear()
                 await steps.put(step)
+            self._collect_garbage()
 
     async def _write_steps(self, steps: asyncio.Queue[LoopStep]) -> None:
         """In order: a sender is answered only when everything before its request is durable too."""
