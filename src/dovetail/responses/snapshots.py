@@ -38,7 +38,7 @@ class ChangedWorkload(TypedDict):
     after_s: float | None
 
 
-class UnplacedWorkload(ChangedWorkload):
+class ExplainedWorkload(ChangedWorkload):
     why: str
 
 
@@ -49,9 +49,9 @@ class ChangedWorkloads(TypedDict):
     items: list[ChangedWorkload]
 
 
-class UnplacedWorkloads(TypedDict):
+class ExplainedWorkloads(TypedDict):
     count: int
-    items: list[UnplacedWorkload]
+    items: list[ExplainedWorkload]
 
 
 MovedTask = TypedDict(
@@ -77,9 +77,9 @@ class WhatIfDifferences(TypedDict):
     started: ChangedWorkloads
     delayed: ChangedWorkloads
     moved: MovedTasks
-    unplaced: UnplacedWorkloads
-    preempted: ChangedWorkloads
-    failed: UnplacedWorkloads
+    unplaced: ExplainedWorkloads
+    preempted: ExplainedWorkloads
+    failed: ExplainedWorkloads
     placed_elsewhere: int
     utilisation: dict[str, BeforeAndAfter]
 

@@ -126,8 +126,9 @@ def _differences(document: SnapshotDocument, before: _Run, after: _Run, span_s: 
             started.append(_entry(life, was, now))
         elif now > was + LEAST_DIFFERENCE_S:
             delayed.append(_entry(life, was, now))
-        if life.preempted > (0 if old is None else old.preempted):
-            preempted.append(_entry(life, was, now))
+        fewer = 0 if old is None else old.preempted
+        if life.preempted > fewer:
+            preempted.append(_entry(life, was, now) | {"why": _preempted(life.preempted, fewer)})
     started.sort(key=lambda one: (one["before_s"] is not None, (one["after_s"] or 0.0) - (one["before_s"] or 0.0)))
     delayed.sort(key=lambda one: one["before_s"] - one["after_s"])
     moved = _moved(document, before, after, gone)
@@ -160,6 +161,11 @@ def _entry(life: WorkloadLife, was: float | None, now: float | None) -> dict[str
         "before_s": _rounded(was),
         "after_s": _rounded(now),
     }
+
+
+def _preempted(times: int, before: int) -> str:
+    instead = f" instead of {before:,}" if before else ""
+    return f"{count(times, 'preemption')} of its tasks{instead}"
 
 
 def _moved(document: SnapshotDocument, before: _Run, after: _Run, gone: set[Key]) -> list[dict[str, Any]]:

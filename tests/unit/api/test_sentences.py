@@ -75,6 +75,11 @@ def test_a_gang_tells_its_strategy_and_not_the_score_of_one_node() -> None:
     )
 
 
+def test_work_of_which_some_tasks_have_ended_says_so() -> None:
+    told = sentences.explained(row(replicas=4, active=2, succeeded=1, failed=1), decided(A), None, None)
+    assert told.startswith("job is running with 2 tasks, 1 succeeded, 1 failed; the latest went to a")
+
+
 def test_work_over_its_quota_that_no_node_could_take_names_the_nodes_first() -> None:
     waiting = row(state="pending", pending=1, active=0, reason="over_quota", message="queue ml: gpu 8 of 8 in use")
     assert sentences.explained(waiting, None, explanation().to_dict(), 1) == (

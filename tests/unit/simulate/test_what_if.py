@@ -58,6 +58,7 @@ def test_new_work_that_preempts_says_whom() -> None:
     low = [running(row + 1, f"n-{row}", priority="batch") for row in range(4)]
     found = asked(document(*low), workloads=[urgent])["differences"]
     assert found["preempted"]["count"] == 1
+    assert found["preempted"]["items"][0]["why"] == "1 preemption of its tasks"
     assert found["started"]["items"][0]["name"] == "urgent"
 
 

@@ -54,7 +54,8 @@ def explained(
     if hindrance:
         return f"{name} is {state} on {_chosen(decision)}, and has not started: {hindrance.rstrip('.')}."
     if row["replicas"] > 1:
-        return f"{name} is {state} with {count(row['active'], 'task')}; the latest went to {_chosen(decision)}."
+        tasks = ", ".join([f"with {count(row['active'], 'task')}", *_ended_tasks(row)])
+        return f"{name} is {state} {tasks}; the latest went to {_chosen(decision)}."
     return f"{name} is {state} on {_chosen(decision)}."
 
 
@@ -62,9 +63,13 @@ def _ended(row: Row) -> str:
     name, state = row["name"], row["state"]
     why = f": {row['message']}" if row["message"] else ""
     if row["replicas"] > 1:
-        done = ", ".join(f"{row[kind]:,} {kind}" for kind in ("succeeded", "failed", "cancelled") if row[kind])
-        return f"{name} {state} ({done}){why}."
+        return f"{name} {state} ({', '.join(_ended_tasks(row))}){why}."
     return f"{name} {state}{why}."
+
+
+def _ended_tasks(row: Row) -> list[str]:
+    """How many, for each way to end."""
+    return [f"{row[kind]:,} {kind}" for kind in ("succeeded", "failed", "cancelled") if row[kind]]
 
 
 def _place(position: int | None) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         ChangedWorkload,
         OtherChoice,
         ProfilePreview,
-        UnplacedWorkloads,
+        ExplainedWorkloads,
         WhatIfAnswer,
     )
 
@@ -37,11 +37,12 @@ def what_if(answer: WhatIfAnswer, wide: bool = False) -> Drawing:
     differences = answer["differences"]
     for title, part in (("starts sooner", differences["started"]), ("starts later", differences["delayed"])):
         parts += _workloads(title, part["items"], part["count"], wide)
-    parts += _workloads(
-        "would be preempted", differences["preempted"]["items"], differences["preempted"]["count"], wide
-    )
     parts += _moved(answer, wide)
-    for title, trouble in (("NO NODE FOR", differences["unplaced"]), ("WOULD FAIL", differences["failed"])):
+    for title, trouble in (
+        ("NO NODE FOR", differences["unplaced"]),
+        ("WOULD FAIL", differences["failed"]),
+        ("WOULD BE PREEMPTED", differences["preempted"]),
+    ):
         parts += _trouble(title, trouble, wide)
     return Stack(*parts)
 
@@ -103,7 +104,7 @@ def _moved(answer: WhatIfAnswer, wide: bool) -> list[Drawing]:
     ]
 
 
-def _trouble(title: str, part: UnplacedWorkloads, wide: bool) -> list[Drawing]:
+def _trouble(title: str, part: ExplainedWorkloads, wide: bool) -> list[Drawing]:
     if not part["count"]:
         return []
     columns: list[TableColumn[Any]] = [

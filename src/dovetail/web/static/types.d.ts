@@ -1854,6 +1854,28 @@ export interface components {
             /** Position */
             position: number | null;
         };
+        /** ExplainedWorkload */
+        ExplainedWorkload: {
+            /** Id */
+            id: number;
+            /** Namespace */
+            namespace: string;
+            /** Name */
+            name: string;
+            /** Before S */
+            before_s: number | null;
+            /** After S */
+            after_s: number | null;
+            /** Why */
+            why: string;
+        };
+        /** ExplainedWorkloads */
+        ExplainedWorkloads: {
+            /** Count */
+            count: number;
+            /** Items */
+            items: components["schemas"]["ExplainedWorkload"][];
+        };
         /**
          * ExpressionQuestion
          * @description An expression as text or as a structure. Names of workloads in it belong to the namespace. `most_failing`: how
@@ -6329,28 +6351,6 @@ export interface components {
              */
             revision: number | null;
         };
-        /** UnplacedWorkload */
-        UnplacedWorkload: {
-            /** Id */
-            id: number;
-            /** Namespace */
-            namespace: string;
-            /** Name */
-            name: string;
-            /** Before S */
-            before_s: number | null;
-            /** After S */
-            after_s: number | null;
-            /** Why */
-            why: string;
-        };
-        /** UnplacedWorkloads */
-        UnplacedWorkloads: {
-            /** Count */
-            count: number;
-            /** Items */
-            items: components["schemas"]["UnplacedWorkload"][];
-        };
         /**
          * Update
          * @description How a new version replaces the old one. `rolling`: some replicas at a time, with at most `max_unavailable` of
@@ -6816,9 +6816,9 @@ export interface components {
             started: components["schemas"]["ChangedWorkloads"];
             delayed: components["schemas"]["ChangedWorkloads"];
             moved: components["schemas"]["MovedTasks"];
-            unplaced: components["schemas"]["UnplacedWorkloads"];
-            preempted: components["schemas"]["ChangedWorkloads"];
-            failed: components["schemas"]["UnplacedWorkloads"];
+            unplaced: components["schemas"]["ExplainedWorkloads"];
+            preempted: components["schemas"]["ExplainedWorkloads"];
+            failed: components["schemas"]["ExplainedWorkloads"];
             /** Placed Elsewhere */
             placed_elsewhere: number;
             /** Utilisation */

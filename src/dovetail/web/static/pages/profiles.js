@@ -68,7 +68,7 @@ function card(profile, schedulers, shown, redraw) {
 
 /** @type {import("../parts/table.js").Column<OtherChoice>[]} */
 const CHOICES = [
-  { name: "workload", title: "Workload", cell: (row) => workloadLink(row), value: (row) => `${row.namespace}/${row.name}` },
+  { name: "workload", title: "Task of", cell: (row) => workloadLink(row), value: (row) => `${row.namespace}/${row.name}` },
   { name: "node", title: "It is on", cell: (row) => nodeLink(row.node), value: (row) => row.node },
   { name: "would_be", title: "It would be on", cell: (row) => (row.would_be === null ? html`<span class="bad">no node</span>` : nodeLink(row.would_be)), value: (row) => row.would_be },
 ];

@@ -27,11 +27,14 @@ const MOVED = [
   { name: "at_s", title: "When", isNumber: true, cell: (row) => starts(row.at_s), value: (row) => row.at_s },
 ];
 
-/** @param {string} title @param {{count: number, items: (ChangedWorkload & {why?: string})[]}} part @param {string} kind */
-function changed(title, part, kind) {
+/** Without its start, which may be long ago. */
+const PREEMPTED = CHANGED.filter((column) => column.name === "workload" || column.name === "why");
+
+/** @param {string} title @param {{count: number, items: (ChangedWorkload & {why?: string})[]}} part @param {string} kind @param {typeof CHANGED} [columns] */
+function changed(title, part, kind, columns = part.items.some((row) => row.why) ? CHANGED : CHANGED.slice(0, 3)) {
   if (!part.count) return nothing;
-  return html`<div class="panel"><div class="head"><h2>${title} <small class=${kind}>${count(part.count)}</small></h2><div class="actions">${exportButtons(CHANGED, () => part.items, title.toLowerCase().replaceAll(" ", "-"))}</div></div>
-    ${table({ columns: part.items.some((row) => row.why) ? CHANGED : CHANGED.slice(0, 3), rows: part.items, key: (row) => row.id, caption: title })}
+  return html`<div class="panel"><div class="head"><h2>${title} <small class=${kind}>${count(part.count)}</small></h2><div class="actions">${exportButtons(columns, () => part.items, title.toLowerCase().replaceAll(" ", "-"))}</div></div>
+    ${table({ columns, rows: part.items, key: (row) => row.id, caption: title })}
     ${part.count > part.items.length ? html`<p class="soft">and ${count(part.count - part.items.length)} more</p>` : nothing}</div>`;
 }
 
@@ -80,7 +83,7 @@ export function differences(answer) {
       <ul class="plain answer">${answer.sentences.map((words) => html`<li>${words}</li>`)}</ul>
       ${parts.every((one) => !one.count) && !found.placed_elsewhere ? html`<p class="soft">No workload starts, waits or runs differently.</p>` : nothing}
       ${found.placed_elsewhere ? html`<p class="soft">${count(found.placed_elsewhere)} waiting tasks would get another node.</p>` : nothing}</div>
-    ${changed("Would find no node", found.unplaced, "bad")}${changed("Would start later", found.delayed, "warn")}${changed("Would be preempted", found.preempted, "warn")}${changed("Would start sooner", found.started, "ok")}
+    ${changed("Would find no node", found.unplaced, "bad")}${changed("Would start later", found.delayed, "warn")}${changed("Would be preempted", found.preempted, "warn", PREEMPTED)}${changed("Would start sooner", found.started, "ok")}
     ${found.moved.count ? html`<div class="panel"><div class="head"><h2>Would move <small>${count(found.moved.count)}</small></h2><div class="actions">${exportButtons(MOVED, () => found.moved.items, "moved")}</div></div>${table({ columns: MOVED, rows: found.moved.items, key: (row) => `${row.id}.${row.replica}`, caption: "Would move" })}${found.moved.count > found.moved.items.length ? html`<p class="soft">and ${count(found.moved.count - found.moved.items.length)} more</p>` : nothing}</div>` : nothing}
     ${figures(answer)}`;
 }
