@@ -12,9 +12,9 @@ from dovetail.cli.render.parts.times import span
 if TYPE_CHECKING:
     from dovetail.responses.snapshots import (
         ChangedWorkload,
+        ExplainedWorkloads,
         OtherChoice,
         ProfilePreview,
-        ExplainedWorkloads,
         WhatIfAnswer,
     )
 
