@@ -19,7 +19,8 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class MonthForecast:
-    """`low` and `high` are never below what is spent. `mean_day`: of the last whole days, None without any."""
+    """`low` and `high` are never below what is spent. `mean_day`: of the last whole `days`, None without
+    any."""
 
     spent: float
     expected: float
@@ -27,6 +28,7 @@ class MonthForecast:
     high: float
     per_hour: float
     mean_day: float | None
+    days: int
 
 
 def forecast(spent: float, per_hour: float, recent: Sequence[float], now: float) -> MonthForecast:
@@ -39,10 +41,9 @@ def forecast(spent: float, per_hour: float, recent: Sequence[float], now: float)
     a_day = per_hour * 24 if mean is None else mean
     expected = spent + today + a_day * days_left
     if len(recent) < FEWEST_DAYS:
-        return MonthForecast(
-            spent, expected, spent, max(expected, spent + today + per_hour * 24 * days_left), per_hour, mean
-        )
+        most = max(expected, spent + today + per_hour * 24 * days_left)
+        return MonthForecast(spent, expected, spent, most, per_hour, mean, len(recent))
     spread = math.sqrt(sum((day - a_day) ** 2 for day in recent) / (len(recent) - 1))
     # The mean of few days is uncertain itself, and the same error is made every day that is left.
     margin = EIGHTY_PERCENT * spread * math.sqrt(days_left + days_left**2 / len(recent))
-    return MonthForecast(spent, expected, max(spent, expected - margin), expected + margin, per_hour, mean)
+    return MonthForecast(spent, expected, max(spent, expected - margin), expected + margin, per_hour, mean, len(recent))

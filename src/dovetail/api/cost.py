@@ -130,6 +130,7 @@ async def cost_forecast(request: Request, namespace: str | None = None) -> Json[
                     "high": round(one.high, 9),
                     "per_hour": round(one.per_hour, 9),
                     "mean_day": None if one.mean_day is None else round(one.mean_day, 9),
+                    "days": one.days,
                 }
                 for currency, one in found.items()
             ],

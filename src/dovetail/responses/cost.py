@@ -67,7 +67,8 @@ class BudgetRow(TypedDict):
 
 class ForecastRow(TypedDict):
     """What the month will have cost: probably `expected`, between `low` and `high` in four of five cases. `per_hour`:
-    what it costs now. `mean_day`: the mean of the last whole days, if there are any."""
+    what it costs now. `mean_day`: the mean of the last whole `days`, if there are any; with fewer than three the
+    range is from nothing more to all going on as it is now."""
 
     currency: str
     spent: float
@@ -76,6 +77,7 @@ class ForecastRow(TypedDict):
     high: float
     per_hour: float
     mean_day: float | None
+    days: int
 
 
 class CostForecast(TypedDict):

@@ -17,6 +17,7 @@ def test_the_rest_of_today_goes_on_and_later_days_are_like_the_last_ones() -> No
 def test_days_that_differ_widen_the_range() -> None:
     calm, wild = forecast(100.0, 0.0, [9.0, 10.0, 11.0], NOON), forecast(100.0, 0.0, [0.0, 10.0, 20.0], NOON)
     assert calm.expected == wild.expected == 200.0
+    assert calm.days == 3
     assert 100.0 <= wild.low < calm.low < 200.0 < calm.high < wild.high
     # by hand: a spread of 1, ten days left, and a mean of three days that may be wrong each day
     assert calm.high - 200.0 == pytest.approx(1.2816 * (10 + 100 / 3) ** 0.5)
@@ -25,7 +26,7 @@ def test_days_that_differ_widen_the_range() -> None:
 def test_without_whole_days_it_lies_between_nothing_more_and_everything_going_on() -> None:
     found = forecast(5.0, 2.0, [], NOON)
     assert (found.low, found.expected, found.high) == (5.0, 5.0 + 2.0 * 252, 5.0 + 2.0 * 252)
-    assert found.mean_day is None
+    assert (found.mean_day, found.days) == (None, 0)
 
 
 def test_nothing_is_forecast_below_what_is_spent() -> None:

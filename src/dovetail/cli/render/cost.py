@@ -114,6 +114,7 @@ def forecast(found: CostForecast, wide: bool = False) -> Drawing:
         TableColumn("SPENT", lambda row: money(row["spent"]), right=True),
         TableColumn("EXPECTED", lambda row: money(row["expected"]), right=True),
         TableColumn("RANGE", lambda row: f"{money(row['low'])} – {money(row['high'])}", right=True),
+        TableColumn("DAYS", lambda row: str(row["days"]), right=True, wide=True),
         TableColumn("NOW/H", lambda row: money(row["per_hour"]), right=True),
         TableColumn("MEAN DAY", lambda row: money(row["mean_day"]), right=True),
     ]

@@ -1996,7 +1996,8 @@ export interface components {
         /**
          * ForecastRow
          * @description What the month will have cost: probably `expected`, between `low` and `high` in four of five cases. `per_hour`:
-         *     what it costs now. `mean_day`: the mean of the last whole days, if there are any.
+         *     what it costs now. `mean_day`: the mean of the last whole `days`, if there are any; with fewer than three the
+         *     range is from nothing more to all going on as it is now.
          */
         ForecastRow: {
             /** Currency */
@@ -2013,6 +2014,8 @@ export interface components {
             per_hour: number;
             /** Mean Day */
             mean_day: number | null;
+            /** Days */
+            days: number;
         };
         /** FragmentationReport */
         FragmentationReport: {

@@ -85,13 +85,15 @@ const budgetColumns = (reload) => [
   { name: "actions", title: "", cell: (row) => (row.in_settings ? html`<span class="soft">in the settings</span>` : html`<span class="row-actions"><button class="btn quiet" aria-label=${`Change the budget of ${row.namespace}`} @click=${() => setBudget(row, reload)}>Change</button><button class="btn quiet" aria-label=${`Remove the budget of ${row.namespace}`} @click=${() => removeBudget(row, reload)}>Remove</button></span>`) },
 ];
 
+const FEWEST_DAYS = 3; // with fewer nobody knows how much days differ
+
 /** @param {CostData} data */
 function totals({ report, forecast }) {
   return html`<div class="grid node-use">${report.totals.flatMap((row) => {
     const future = forecast.items.find((one) => one.currency === row.currency);
     return [
       html`<div class="panel stat"><div class="k">This month, ${row.currency}</div><div class="v">${money(row.total ?? row.work, row.currency)}</div>${meter(row.total ? row.work / row.total : 1, "used by work")}<div class="soft">${money(row.work, row.currency)} work, ${money(row.idle ?? 0, row.currency)} that nobody used</div></div>`,
-      future ? html`<div class="panel stat"><div class="k">At the end of the month</div><div class="v">${money(future.expected, row.currency)}</div><div class="soft">${money(future.low, row.currency)} to ${money(future.high, row.currency)} in four of five cases</div></div>` : nothing,
+      future ? html`<div class="panel stat"><div class="k">At the end of the month</div><div class="v">${money(future.expected, row.currency)}</div><div class="soft">${future.days < FEWEST_DAYS ? "if all goes on as it is now" : `${money(future.low, row.currency)} to ${money(future.high, row.currency)} in four of five cases`}</div></div>` : nothing,
       future ? html`<div class="panel stat"><div class="k">Now</div><div class="v">${money(future.per_hour, row.currency)} <small>an hour</small></div>${future.mean_day === null ? nothing : html`<div class="soft">${money(future.mean_day, row.currency)} a day before</div>`}</div>` : nothing,
     ];
   })}</div>`;
