@@ -39,7 +39,12 @@ def environment(url: str, **more: str) -> dict[str, str]:
 
 
 def asked(url: str, line: str, shell: str = "bash") -> list[str]:
-    """What is offered for the last word of a line, which may be empty."""
+    """What is offered for the last word of a line, which may be empty. A server that is busy for a second is not waited
+    for, so nothing is believed only when it was said three times."""
+    return next(filter(None, (_asked(url, line, shell) for _ in range(3))), [])
+
+
+def _asked(url: str, line: str, shell: str) -> list[str]:
     words = line.split(" ")
     number = str(len(words) - 1) if shell != "fish" else words[-1]
     more = {"_DOVETAIL_COMPLETE": f"{shell}_complete", "COMP_WORDS": line, "COMP_CWORD": number}

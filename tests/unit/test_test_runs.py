@@ -1,5 +1,6 @@
 """`make test` runs once more, alone, what failed among the others."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,7 @@ def test_a_test_is_called_without_its_group(node: str, name: str) -> None:
         (ALONE + BROKEN, 1, "PASSED test_it.py::test_busy"),
         (ALONE + RANDOM, 1, "FAILED test_it.py::test_random"),
     ],
+    ids=["busy", "broken", "busy and broken", "busy and random"],
 )
 def test_what_passes_alone_is_named_and_what_fails_again_fails_the_run(
     tmp_path: Path, content: str, code: int, says: str
@@ -48,7 +50,8 @@ def test_what_passes_alone_is_named_and_what_fails_again_fails_the_run(
         f"import sys; sys.path.insert(0, {str(Path.cwd())!r}); from tests.run import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", script, "-n", "1", "-p", "no:cacheprovider", "test_it.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    apart = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(command, cwd=tmp_path, env=apart, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     assert says in done.stdout
     assert ("once more" in done.stdout) == ("test_random" not in content)
