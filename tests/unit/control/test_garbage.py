@@ -21,6 +21,7 @@ class Node:
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[GarbageCollector]:
     thresholds = gc.get_threshold()
     monkeypatch.setattr(garbage, "YOUNG", 100)
+    monkeypatch.setattr(garbage, "TOO_MANY", 5000)
     monkeypatch.setattr(garbage, "LEAST_FOR_FULL", 0)
     found = GarbageCollector()
     found.pause()
@@ -51,17 +52,23 @@ def test_cycles_among_many_new_objects_go_and_what_lasts_is_set_aside(collector:
     assert gc.get_freeze_count() > before + 1000 * garbage.COLLECTIONS
 
 
-def test_a_full_collection_finds_cycles_that_were_set_aside_once_there_is_twice_as_much(
-    collector: GarbageCollector,
-) -> None:
+def test_very_many_at_once_are_set_aside_without_a_look(collector: GarbageCollector) -> None:
+    gone, before = weakref.ref(Node()), gc.get_freeze_count()
+    kept = [make_many() for _ in range(6)]
+    collector.collect()
+    assert gone() is not None
+    assert gc.get_freeze_count() > before + 1000 * len(kept)
+
+
+def test_a_full_collection_finds_cycles_that_were_set_aside_once_as_much_followed(collector: GarbageCollector) -> None:
     node = Node()
     gone = weakref.ref(node)
     gc.freeze()
     del node
     collector.collect_all()
     assert gone() is not None, "not much was set aside since the start"
-    lasting = [[number] for number in range(gc.get_freeze_count() + 1)]
-    gc.freeze()
+    lasting = [[number] for number in range(2 * gc.get_freeze_count())]
+    collector.collect()
     collector.collect_all()
     assert gone() is None
     assert lasting
