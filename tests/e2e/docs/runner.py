@@ -51,7 +51,8 @@ VERBS = (
     "release", "remove", "set",
 )  # fmt: skip
 #: The same of commands of other systems.
-OTHERS_QUESTIONS = (["docker", "ps"], ["kubectl", "get"], ["kubectl", "logs"], ["curl"], ["squeue"])
+OTHERS_QUESTIONS = (["kubectl", "get"], ["kubectl", "logs"], ["curl"], ["squeue"])
+_ASKS_DOCKER = re.compile(r"docker( -H \S+)? ps\b")  # and something may read what it prints
 #: Shell lines that only prepare a terminal.
 DONE_ALREADY = ("source .venv/bin/activate", "pip install dovetail-scheduler")
 #: Programs that go on until they are stopped.
@@ -175,7 +176,8 @@ class PageRunner:
 
     def _until_agreed(self, words: list[str], command: Command, status: int) -> "subprocess.CompletedProcess[str]":
         """What the command printed at last. A question is asked again for a while if the answer is another one."""
-        gives_up_at = time.monotonic() + (self._patience_s if _asks(words) else 0.0)
+        asks = _asks(words) or _ASKS_DOCKER.match(command.words) is not None
+        gives_up_at = time.monotonic() + (self._patience_s if asks else 0.0)
         while True:
             done = self._once(words, command.words)
             if (done.returncode == status and _shows(done, command.shown)) or time.monotonic() >= gives_up_at:

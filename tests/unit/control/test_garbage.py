@@ -60,14 +60,18 @@ def test_very_many_at_once_are_set_aside_without_a_look(collector: GarbageCollec
     assert gc.get_freeze_count() > before + 1000 * len(kept)
 
 
-def test_a_full_collection_finds_cycles_that_were_set_aside_once_as_much_followed(collector: GarbageCollector) -> None:
+def test_a_full_collection_finds_cycles_that_were_set_aside_once_as_much_followed(
+    collector: GarbageCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 3000)
+    collector.start()
     node = Node()
     gone = weakref.ref(node)
     gc.freeze()
     del node
     collector.collect_all()
-    assert gone() is not None, "not much was set aside since the start"
-    lasting = [[number] for number in range(2 * gc.get_freeze_count())]
+    assert gone() is not None, "nothing was set aside since the start"
+    lasting = [make_many() for _ in range(4)]
     collector.collect()
     collector.collect_all()
     assert gone() is None
