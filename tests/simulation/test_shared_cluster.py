@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from tests.examples import examples, seeds, times
 from tests.simulation.faulty_world import NODES, some_node
@@ -61,6 +61,7 @@ def test_strict_order_loses_nobody_either(seed: int, head: str) -> None:
 
 
 @examples(4)
+@example(seed=54010290)  # two workloads were head in turn, and withdrew each other's promise for ever
 @given(seed=st.integers(0, 2**32))
 def test_a_past_that_counts_and_ageing_change_nothing_about_that(seed: int) -> None:
     fair = {"half_life": "10m", "ageing": "10m", "weights": {"x": 2}}

@@ -10,6 +10,12 @@ from tests.run import without_group
 
 ALONE = "import os\n\ndef test_busy():\n    assert 'PYTEST_XDIST_WORKER' not in os.environ\n"
 BROKEN = "def test_broken():\n    assert False\n"
+STUCK = """import os, signal, time
+
+def test_stuck():
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    time.sleep(60 if 'PYTEST_XDIST_WORKER' in os.environ else 0)
+"""
 RANDOM = """import os
 from hypothesis import given, strategies
 
@@ -37,14 +43,15 @@ def test_a_test_is_called_without_its_group(node: str, name: str) -> None:
         (ALONE, 0, "passed alone, so these depend on how busy the machine is: test_it.py::test_busy"),
         (BROKEN, 1, "FAILED test_it.py::test_broken"),
         (ALONE + BROKEN, 1, "PASSED test_it.py::test_busy"),
+        (ALONE + STUCK, 0, "test_it.py::test_busy, test_it.py::test_stuck"),
         (ALONE + RANDOM, 1, "FAILED test_it.py::test_random"),
     ],
-    ids=["busy", "broken", "busy and broken", "busy and random"],
+    ids=["busy", "broken", "busy and broken", "busy and stuck", "busy and random"],
 )
 def test_what_passes_alone_is_named_and_what_fails_again_fails_the_run(
     tmp_path: Path, content: str, code: int, says: str
 ) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nfaulthandler_timeout = 5\nfaulthandler_exit_on_timeout = true\n")
     (tmp_path / "test_it.py").write_text(content)
     script = (
         f"import sys; sys.path.insert(0, {str(Path.cwd())!r}); from tests.run import main; sys.exit(main(sys.argv[1:]))"
@@ -54,4 +61,5 @@ def test_what_passes_alone_is_named_and_what_fails_again_fails_the_run(
     done = subprocess.run(command, cwd=tmp_path, env=apart, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
     assert says in done.stdout
+    assert ("in test_stuck" in done.stderr) == (STUCK in content)
     assert ("once more" in done.stdout) == ("test_random" not in content)

@@ -22,7 +22,7 @@ from dovetail import __version__
 pytest.importorskip("hatchling", reason="the package hatchling is not installed")
 
 # Half a minute of processor time; on a machine that is busy with ten other things, minutes.
-pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker"), pytest.mark.timeout(540)]
 
 ROOT = Path(__file__).parents[3]
 BASE = "python-of-this-machine:local"

@@ -52,16 +52,32 @@ def refused(state: EngineState, work: Work, now: float) -> None:
             plan(state, work, now)
         return
     if backfill_state.head is None or backfill_state.backfill.head == "first":
-        set_head(state, backfill_state, state.pending.first_blocked(name))
+        _replace_head(state, backfill_state, state.pending.first_blocked(name))
     if backfill_state.head == work.id and backfill_state.backfill.promises:
         plan(state, work, now)
 
 
 def set_head(state: EngineState, backfill_state: BackfillState, work: int | None) -> None:
-    """Change the head of a queue; the promise to the former head is withdrawn."""
+    """Change the head of a queue between cycles; the promise to the former head is withdrawn."""
+    _replace_head(state, backfill_state, work)
+    wake_after_withdrawals(state)
+
+
+def _replace_head(state: EngineState, backfill_state: BackfillState, work: int | None) -> None:
     before, backfill_state.head = backfill_state.head, work
-    if before is not None and before != work:
-        _mark_dirty(state, release_promise(state, before))
+    withdrawn = None if before is None or before == work else release_promise(state, before)
+    if before is not None and withdrawn is not None:
+        backfill_state.withdrawn.setdefault(before, withdrawn)
+
+
+def wake_after_withdrawals(state: EngineState) -> None:
+    """Other work may fit where a promise was withdrawn, unless the former head is head again and was promised the same:
+    in a fair order who is first depends on who else has been refused so far, and every cycle would cause another."""
+    for backfill_state in state.backfill_states.values():
+        for work, promise in backfill_state.withdrawn.items():
+            if not promise.equals(state.promises.of_work.get(work)):
+                _mark_dirty(state, promise)
+        backfill_state.withdrawn.clear()
 
 
 def release_promise(state: EngineState, work: int) -> Promise | None:

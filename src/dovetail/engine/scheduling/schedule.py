@@ -6,7 +6,7 @@ with its reason. Leaves to others: what happens after a refusal (`group_placing`
 """
 
 from dovetail.engine.applications.nominating import drop_nominations, nominate_application, nominated_row
-from dovetail.engine.backfill.backfilling import keep_promises, refused, started
+from dovetail.engine.backfill.backfilling import keep_promises, refused, started, wake_after_withdrawals
 from dovetail.engine.gangs.requests import record_refusal, request_of, waits_on
 from dovetail.engine.policies.policy_changes import apply_adjustments
 from dovetail.engine.scheduling.forecast import learn, sample
@@ -50,6 +50,7 @@ def schedule(state: EngineState, tick: Tick, now: float) -> list[Command]:
                 left -= requests.effort - before
         if not busy:
             break
+    wake_after_withdrawals(state)
     state.spent = tick.limit - left
     state.cluster.trim_log()
     sample(state, now)

@@ -8,7 +8,7 @@ import json
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from dovetail.cluster.horizon import NEVER
@@ -17,7 +17,7 @@ from dovetail.cluster.placements import VictimInfo
 from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.engine.promises.expected_ends import ExpectedEnds
-from dovetail.engine.promises.promises import Promises
+from dovetail.engine.promises.promises import Promise, Promises
 from dovetail.engine.settings import EngineSettings, Router
 from dovetail.engine.state.accounts import Accounts
 from dovetail.engine.state.change_log import ChangeLog
@@ -60,6 +60,7 @@ class BackfillState:
 
     backfill: BackfillSettings
     head: int | None = None
+    withdrawn: dict[int, Promise] = field(default_factory=dict)  # by former head in this cycle: what it was promised
 
 
 class Pipelines(dict[str, Pipeline]):
