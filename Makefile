@@ -38,7 +38,7 @@ demo: $(RUN_READY) ## start it on a simulated cluster with a stream of work
 
 .PHONY: test
 test: $(DEV_READY) ## run the tests (ARGS="-k gang" runs some, ARGS=--cpu-report says what each costs)
-	@$(BIN)/python -m tests.run -n $(WORKERS) --dist loadgroup $(ARGS)
+	@$(BIN)/python -m tests.run -n $(WORKERS) --dist loadgroup --max-worker-restart 4 $(ARGS)
 
 .PHONY: bench
 bench: $(DEV_READY) ## measure against the bars (ONLY=PATTERN measures some); figures go to build/bench.json

@@ -10,11 +10,17 @@ from tests.run import without_group
 
 ALONE = "import os\n\ndef test_busy():\n    assert 'PYTEST_XDIST_WORKER' not in os.environ\n"
 BROKEN = "def test_broken():\n    assert False\n"
-STUCK = """import os, signal, time
+STUCK = """import signal, time
+from pathlib import Path
+import pytest
 
-def test_stuck():
+@pytest.mark.xdist_group("stuck")
+@pytest.mark.parametrize("number", range(4))
+def test_stuck(number):
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
-    time.sleep(60 if 'PYTEST_XDIST_WORKER' in os.environ else 0)
+    if number == 1 and not Path("once").exists():
+        Path("once").touch()
+        time.sleep(60)
 """
 RANDOM = """import os
 from hypothesis import given, strategies
@@ -43,7 +49,7 @@ def test_a_test_is_called_without_its_group(node: str, name: str) -> None:
         (ALONE, 0, "passed alone, so these depend on how busy the machine is: test_it.py::test_busy"),
         (BROKEN, 1, "FAILED test_it.py::test_broken"),
         (ALONE + BROKEN, 1, "PASSED test_it.py::test_busy"),
-        (ALONE + STUCK, 0, "test_it.py::test_busy, test_it.py::test_stuck"),
+        (ALONE + STUCK, 0, "test_it.py::test_busy, test_it.py::test_stuck[1]"),
         (ALONE + RANDOM, 1, "FAILED test_it.py::test_random"),
     ],
     ids=["busy", "broken", "busy and broken", "busy and stuck", "busy and random"],
@@ -56,7 +62,7 @@ def test_what_passes_alone_is_named_and_what_fails_again_fails_the_run(
     script = (
         f"import sys; sys.path.insert(0, {str(Path.cwd())!r}); from tests.run import main; sys.exit(main(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", script, "-n", "1", "-p", "no:cacheprovider", "test_it.py"]
+    command = [sys.executable, "-c", script, "-n", "1", "--dist", "loadgroup", "-p", "no:cacheprovider", "test_it.py"]
     apart = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(command, cwd=tmp_path, env=apart, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
