@@ -13,6 +13,7 @@ import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.e2e.warm_shell import run_warm
 from tests.patience import wait_for
+from tests.servers.metadata_service import NOTICES, MetadataServer
 from tests.servers.warm_process import WarmProcess
 
 from dovetail.access.certificates import fingerprint
@@ -242,6 +243,27 @@ def test_a_drain_waits_for_a_server_that_is_away_and_a_second_signal_does_not(
     in_state(client, "left", "running")
     client.cancel("left", force=True)
     in_state(client, "left", "cancelled")
+
+
+@pytest.mark.parametrize("cloud", ["ec2", "azure", "gcp"])
+def test_the_node_drains_when_a_cloud_takes_the_machine_back(
+    client: Client, agent: AgentProcess, tmp_path: Path, cloud: str
+) -> None:
+    settings = tmp_path / "agent.yaml"
+    with MetadataServer() as service:
+        asks = f"{{cloud: {cloud}, url: '{service.url}', every: 200ms}}"
+        settings.write_text(f"{{interruptions: {asks}, longest_pause: 200ms, local: {{run_as: server, grace_s: 1s}}}}")
+        agent.start_as("--config", str(settings), "--data", str(agent.data))
+        submitted(client, f"on-{cloud}", "sleep 600")
+        in_state(client, f"on-{cloud}", "running")
+        service.taken_back = True
+        in_state(client, f"on-{cloud}", "pending")
+    found = client.node("far")
+    assert found["drained"]
+    assert found["reason"] == NOTICES[cloud]
+    client.cancel(f"on-{cloud}")
+    agent.start()
+    client.uncordon("far")
 
 
 @pytest.mark.parametrize(

@@ -168,12 +168,13 @@ class _Handler(BaseHTTPRequestHandler):
         if reply is None:
             self.close_connection = True
             return
-        body = b"" if reply.body is None else json.dumps(reply.body).encode()
+        plain = isinstance(reply.body, bytes)
+        body = reply.body if plain else b"" if reply.body is None else json.dumps(reply.body).encode()
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
         if body:
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", "text/plain" if plain else "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -13,6 +13,7 @@ from typing import Any
 
 from dovetail.agent.executors import Executors
 from dovetail.agent.identity import AgentIdentity, CannotJoin, JoinRequest, join, known_identity, own_address
+from dovetail.agent.interruptions import next_interruption
 from dovetail.agent.inventory.reading import read_machine
 from dovetail.agent.names import serve_names
 from dovetail.agent.order_journal import OrderJournal, assignment_of
@@ -82,6 +83,7 @@ class Agent:
                 group.create_task(self._report())
                 group.create_task(self._look_again())
                 group.create_task(self._introduce_changes())
+                group.create_task(self._leave_in_time())
                 group.create_task(Probing(self._name, self._settings.probes, lambda: self._client).run())
         finally:
             for task in self._doing:
@@ -123,9 +125,17 @@ class Agent:
         cannot be reached. At once for a node that has not joined yet."""
         if self._joined is None:
             return
-        reason = "its agent stops"
-        await self._line.ask(lambda: asyncio.to_thread(self._client.drain, self._name, reason=reason))
+        await self._ask_to_drain("its agent stops")
         await self._journal.emptied.wait()
+
+    async def _leave_in_time(self) -> None:
+        reason = await next_interruption(self._settings.interruptions)
+        if reason is not None:
+            _log.warning("the node drains: %s", reason)
+            await self._ask_to_drain(reason)
+
+    async def _ask_to_drain(self, reason: str) -> None:
+        await self._line.ask(lambda: asyncio.to_thread(self._client.drain, self._name, reason=reason))
 
     # --- talking to the control plane ----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from dovetail.agent.interruptions import InterruptionSettings
 from dovetail.agent.probing.probing import ProbeSettings
 from dovetail.backends.docker.settings import DockerSettings
 from dovetail.backends.local.settings import LocalSettings
@@ -45,6 +46,8 @@ class AgentSettings(Strict):
     """How it measures the network between this node and others."""
     dns: DnsSettings | None = None
     """Answer DNS queries for the names of services on this machine, nearest endpoints first. None: it does not."""
+    interruptions: InterruptionSettings = InterruptionSettings()
+    """How it learns that a cloud takes this machine back, so that the node drains in time."""
     drain_on_stop: bool = False
     """On SIGTERM, let its tasks be moved elsewhere, and wait for that before it ends."""
 
