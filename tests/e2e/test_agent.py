@@ -3,52 +3,23 @@
 import os
 import platform
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from tests.e2e.agent_process import AgentProcess
 from tests.e2e.server_process import ServerProcess
 from tests.e2e.warm_shell import run_warm
 from tests.patience import wait_for
 from tests.servers.metadata_service import NOTICES, MetadataServer
-from tests.servers.warm_process import WarmProcess
 
 from dovetail.access.certificates import fingerprint
 from dovetail.client import Client, DovetailError
 
 #: They restart one server and one agent: each test goes on where the one before it ended.
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("agent")]
-AGENT = (sys.executable, "-m", "dovetail.cli.main", "agent")
-
-
-class AgentProcess:
-    """`dovetail agent` in a folder of its own: start, kill and start again."""
-
-    def __init__(self, folder: Path, name: str = "far") -> None:
-        self.data, self.log = folder / name, folder / f"{name}.log"
-        settings = folder / f"{name}.yaml"
-        settings.write_text("{heartbeat: 1s, longest_pause: 200ms, local: {run_as: server, grace_s: 1s}}\n")
-        self._options = ("--config", str(settings), "--name", name, "--data", str(self.data))
-        self.process: WarmProcess | None = None
-
-    def start(self, *options: str) -> None:
-        self.start_as(*self._options, *options)
-
-    def start_as(self, *options: str) -> None:
-        """With these options and no others; instead of the one that runs, if one does."""
-        if self.process is not None and self.process.poll() is None:
-            self.end()
-        env = {name: value for name, value in os.environ.items() if not name.startswith("DOVETAIL_")}
-        with self.log.open("ab") as log:
-            self.process = WarmProcess([*AGENT, *options], stdout=log, stderr=log, env=env)
-
-    def end(self, number: int = signal.SIGKILL) -> int:
-        assert self.process is not None
-        self.process.send_signal(number)
-        return self.process.wait()
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ import dns.query
 import dns.rcode
 import dns.resolver
 import pytest
+from tests.e2e.agent_process import AgentProcess
 from tests.e2e.server_process import ServerProcess, free_port
-from tests.e2e.test_agent import AgentProcess
 from tests.patience import wait_for
 from tests.servers.warm_process import WarmProcess
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.e2e.agent_process import AgentProcess
 from tests.e2e.server_process import ServerProcess
-from tests.e2e.test_agent import AgentProcess
 from tests.patience import wait_for
 from tests.servers.redfish import RedfishServer, redfish_server
 

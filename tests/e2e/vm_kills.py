@@ -13,11 +13,11 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from tests.contract.backends.libvirt.rig import host_of, libvirt_settings, machine
+from tests.contract.backends.libvirt.rig import host_of, libvirt_settings
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
 from tests.servers.libvirt import LibvirtServer
-from tests.servers.tiny_guest import write_kernel
+from tests.servers.tiny_guest import machine, write_kernel
 
 from dovetail.client import Client
 

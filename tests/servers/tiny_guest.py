@@ -10,6 +10,9 @@ again:
 """
 
 from pathlib import Path
+from typing import Any
+
+from dovetail.model.workloads.workload import Workload
 
 TICKS_A_SECOND = 18.2
 FOR_EVER = "ffff"
@@ -37,3 +40,10 @@ def kernel_args(run_s: float, exit_code: int | str, text: str = "") -> str:
     ticks = FOR_EVER if run_s >= 3600 else f"{max(1, round(run_s * TICKS_A_SECOND)):04x}"
     code = exit_code if isinstance(exit_code, str) else f"{exit_code:03}"
     return f"{ticks}-{code}-{text.encode().hex()}"
+
+
+def machine(run_s: float = 3600, exit_code: int | str = 0, text: str = "", **fields: Any) -> Workload:
+    """A VM of 8 MiB that boots it."""
+    vm = {"kernel": NAME, "kernel_args": kernel_args(run_s, exit_code, text), "machine": "pc", "arch": "x86_64"}
+    given = {"name": "work", "kind": "vm", "resources": {"cpu": 1, "memory": "8MiB"}, "vm": vm | fields.pop("vm", {})}
+    return Workload.model_validate(given | fields)

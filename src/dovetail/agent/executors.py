@@ -1,33 +1,32 @@
-"""What runs work on this machine: commands with the local backend, images with the Docker engine beside it, if any.
+"""What runs work on this machine: commands with the local backend, images and VMs with the engines beside it, if any.
 
-Both know their own attempts, and each order is carried out by one of them: an attempt with an image by the engine. They
-are one node together, the machine's, which takes containers while its engine answers.
+Each knows its own attempts, and each order is carried out by one of them. They are one node together, the machine's,
+which takes containers while its Docker engine answers, and VMs while its hypervisor does.
 """
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import partial
 
+from dovetail.agent.engines import Engine, chosen, engines_of, kind_of_engine, with_engines
 from dovetail.agent.inventory.reading import FoundMachine
 from dovetail.agent.settings import AgentSettings
 from dovetail.backends.contract import (
     Assignment,
     CommandInput,
+    ExecutingBackend,
     LogChunk,
     MeasuredTask,
     Refusal,
     Report,
     TerminalSize,
+    TimedLogs,
 )
 from dovetail.backends.local.backend import LocalBackend
 from dovetail.backends.log_tail import tail_by_reading
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved
 from dovetail.model.node import Node
 from dovetail.model.workloads.workload import WorkloadKind
-
-if TYPE_CHECKING:
-    from dovetail.backends.docker.backend import DockerBackend
 
 
 class Executors:
@@ -40,29 +39,27 @@ class Executors:
         self._machine, self._settings = machine, settings.local
         described = machine.described(settings.local)
         self._local = LocalBackend("agent", described, settings.data / "runs")
-        self._docker = _docker(settings, described.node_name(), machine)
+        self._engines = engines_of(settings, described.node_name(), machine)
         self._node: Node | None = None
-        self._engine: Node | None = None  # as its engine describes it, while that answers
+        self._described: dict[WorkloadKind, Node] = {}  # as engines see this machine, while they answer
 
     async def start(self) -> None:
         await self._local.start(self._heard_local)
-        if self._docker is not None:
-            await self._docker.start(self._heard_docker)
+        for kind, engine in self._engines.items():
+            await engine.start(partial(self._heard_engine, kind))
 
     async def close(self) -> None:
         await self._local.close()
-        if self._docker is not None:
-            await self._docker.close()
+        for engine in self._engines.values():
+            await engine.close()
 
     # --- the node ------------------------------------------------------------------------------------------------
 
     @property
     def node(self) -> Node:
         assert self._node is not None
-        engine = self._engine
-        kinds = [*self._node.kinds, *([] if engine is None else [WorkloadKind.CONTAINER])]
-        labels = self._node.labels if engine is None else engine.labels | self._node.labels
-        return self._node.model_copy(update={"kinds": kinds, "labels": labels, "inventory": self._machine.inventory})
+        found = with_engines(self._node, self._described)
+        return found.model_copy(update={"inventory": self._machine.inventory})
 
     @property
     def has_gpus(self) -> bool:
@@ -88,14 +85,14 @@ class Executors:
 
     async def bind(self, assignment: Assignment) -> None:
         """Raises Refusal."""
-        if assignment.spec.run.image is None:
+        kind = kind_of_engine(assignment.spec)
+        if kind is None:
             await self._local.bind(assignment)
-        elif self._docker is None:
-            raise Refusal("this node has no container engine; give its agent one: docker in its settings")
-        elif await self._is_local(assignment.key):
+            return
+        engine = chosen(self._engines, kind)
+        if await self._is_local(assignment.key):
             raise Refusal("it was stopped before it began")
-        else:
-            await self._docker.bind(assignment)
+        await engine.bind(assignment)
 
     async def stop(self, key: str, reason: str) -> None:
         await (await self._owner(key)).stop(key, reason)
@@ -104,11 +101,11 @@ class Executors:
         await (await self._owner(key)).kill(key, reason)
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
-        """Those with an image go to the engine, if the settings still name one; else they are lost."""
-        images = [one for one in assignments if one.spec.run.image is not None and self._docker is not None]
-        await self._local.reconcile([one for one in assignments if one not in images])
-        if self._docker is not None:
-            await self._docker.reconcile(images)
+        """Containers and VMs go to their engines, if the settings still name these; else they are lost."""
+        kinds = {one.key: kind_of_engine(one.spec) for one in assignments}
+        await self._local.reconcile([one for one in assignments if kinds[one.key] not in self._engines])
+        for kind, engine in self._engines.items():
+            await engine.reconcile([one for one in assignments if kinds[one.key] is kind])
 
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         return await (await self._owner(key)).logs(key, offset, limit)
@@ -119,13 +116,16 @@ class Executors:
             await self._local.log_tail(key, lines) if owner is self._local else await tail_by_reading(owner, key, lines)
         )
 
-    async def log_since(self, key: str, at: float) -> int:
-        return await (await self._owner(key)).log_since(key, at)
+    async def log_since(self, key: str, at: float) -> int | None:
+        owner = await self._owner(key)
+        return await owner.log_since(key, at) if isinstance(owner, TimedLogs) else None
 
     async def execute(
         self, key: str, command: Sequence[str], given: CommandInput | None, terminal: TerminalSize | None
     ) -> AsyncGenerator[bytes | int]:
         owner = await self._owner(key)
+        if not isinstance(owner, ExecutingBackend):
+            raise Refusal("commands do not run in a VM from outside; its console is there: dovetail attach")
         async with contextlib.aclosing(owner.execute(key, command, given, terminal)) as blocks:
             async for block in blocks:
                 yield block
@@ -138,15 +138,17 @@ class Executors:
 
     async def measure(self) -> Mapping[str, MeasuredTask]:
         found = dict(await self._local.measure())
-        if self._docker is not None:
-            found |= await self._docker.measure()
+        for engine in self._engines.values():
+            found |= await engine.measure()
         return found
 
-    async def _owner(self, key: str) -> "LocalBackend | DockerBackend":
-        """The one that knows the attempt; the local one for what neither knows."""
-        if self._docker is None or await self._is_local(key):
-            return self._local
-        return self._docker if await self._docker.knows(key) else self._local
+    async def _owner(self, key: str) -> LocalBackend | Engine:
+        """The one that knows the attempt; the local one for what none knows."""
+        if self._engines and not await self._is_local(key):
+            for engine in self._engines.values():
+                if await engine.knows(key):
+                    return engine
+        return self._local
 
     async def _is_local(self, key: str) -> bool:
         try:
@@ -163,25 +165,14 @@ class Executors:
         else:
             await self._report(event)
 
-    async def _heard_docker(self, event: Event) -> None:
-        """What the engine says about its host, the machine itself says better."""
+    async def _heard_engine(self, kind: WorkloadKind, event: Event) -> None:
+        """What an engine says about its host, the machine itself says better."""
         if isinstance(event, NodeJoined):
-            self._engine = event.node
+            self._described[kind] = event.node
             self._changed()
         elif isinstance(event, NodeHealthChanged):
-            self._engine = self._engine if event.online else None
+            if not event.online:
+                self._described.pop(kind, None)
             self._changed()
         elif not isinstance(event, NodeObserved):
             await self._report(event)
-
-
-def _docker(settings: AgentSettings, name: str, machine: FoundMachine) -> "DockerBackend | None":
-    if settings.docker is None:
-        return None
-    from dovetail.backends.docker.backend import DockerBackend
-
-    [host] = settings.docker.hosts
-    gpus = settings.local.gpus if "gpus" in settings.local.model_fields_set else machine.gpus
-    here = host.model_copy(update={"name": name, "gpus": gpus})
-    folder: Path = settings.data / "containers"
-    return DockerBackend("agent", settings.docker.model_copy(update={"hosts": [here]}), folder)

@@ -20,10 +20,9 @@ def assignment_of(order: RunOrder, node: str) -> Assignment:
     spec = Workload.model_validate(
         {
             "name": order["name"],
-            "kind": WorkloadKind.JOB if order["run"].get("image") is None else WorkloadKind.CONTAINER,
             "namespace": order["namespace"],
             "replicas": order["replicas"],
-            "run": order["run"],
+            **_what_runs(order),
             "resources": order["resources"],
             "limits": order["limits"],
             "deadline": order["deadline"],
@@ -31,6 +30,13 @@ def assignment_of(order: RunOrder, node: str) -> Assignment:
         }
     )
     return Assignment(order["key"], task_of_key(order["key"]), node, spec, tuple(order["devices"]))
+
+
+def _what_runs(order: RunOrder) -> dict[str, object]:
+    run, vm = order["run"], order.get("vm")  # older servers do not say whether it is a VM
+    if vm is not None:
+        return {"kind": WorkloadKind.VM, "run": run, "vm": vm}
+    return {"kind": WorkloadKind.JOB if run.get("image") is None else WorkloadKind.CONTAINER, "run": run}
 
 
 class OrderJournal:

@@ -163,7 +163,7 @@ class ReportedTask(TypedDict):
 
 
 class RunOrder(TypedDict):
-    """`run.env`: the variables of the task, with those that every backend adds."""
+    """`run.env`: the variables of the task, with those that every backend adds, except to VMs."""
 
     key: str
     namespace: str
@@ -176,6 +176,7 @@ class RunOrder(TypedDict):
     deadline: dict[str, Any]
     grace_s: float | None
     devices: list[int]
+    vm: dict[str, Any] | None
 
 
 class AgentCall(TypedDict):

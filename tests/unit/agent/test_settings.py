@@ -16,6 +16,22 @@ def settings(tmp_path: Path, text: str) -> Path:
     return file
 
 
+def test_the_hypervisor_of_the_machine_is_one_host(tmp_path: Path) -> None:
+    pytest.importorskip("libvirt", reason="the Python package libvirt-python is not installed")
+    usual = read_settings(settings(tmp_path, "libvirt: {}"), None, None).libvirt
+    assert usual is not None
+    assert [one.uri for one in usual.hypervisors] == ["qemu:///system"]
+    other = read_settings(settings(tmp_path, "libvirt: {uri: 'qemu:///session', pool: vms}"), None, None).libvirt
+    assert other is not None
+    assert (other.hypervisors[0].uri, other.pool) == ("qemu:///session", "vms")
+    two = "libvirt: {hypervisors: {a: 'qemu:///system', b: 'qemu:///session'}}"
+    with pytest.raises(Invalid, match="the hypervisor of its own machine"):
+        read_settings(settings(tmp_path, two), None, None)
+    socket = "libvirt: {uri: 'qemu+unix:///system', parameters: {socket: /nowhere}}"
+    with pytest.raises(Invalid, match="there is no socket /nowhere"):
+        read_settings(settings(tmp_path, socket), None, None)
+
+
 def test_an_engine_is_named_by_its_address_or_is_the_usual_one(tmp_path: Path) -> None:
     assert read_settings(settings(tmp_path, "{}"), None, None).docker is None
     usual = read_settings(settings(tmp_path, "docker: {}"), None, None).docker

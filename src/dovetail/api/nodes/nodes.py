@@ -341,13 +341,14 @@ def _order(assignment: Assignment) -> RunOrder:
         "replicas": spec.replicas,
         "run": {
             **spec.run.model_dump(mode="json", exclude_defaults=True),
-            "env": spec.run.env | assignment.variables(),
+            "env": spec.run.env | (assignment.variables() if spec.vm is None else {}),
         },
         "resources": spec.resources.model_dump(mode="json", exclude_defaults=True),
         "limits": spec.limits.model_dump(mode="json", exclude_none=True),
         "deadline": spec.deadline.model_dump(mode="json", exclude_none=True),
         "grace_s": spec.disruption.grace,
         "devices": list(assignment.devices),
+        "vm": None if spec.vm is None else spec.vm.model_dump(mode="json", exclude_defaults=True),
     }
 
 

@@ -136,6 +136,10 @@ class LibvirtBackend:
 
     # --- attempts --------------------------------------------------------------------------------------------
 
+    async def knows(self, key: str) -> bool:
+        """Whether it was bound or stopped here."""
+        return await self._journal.get(key) is not None
+
     async def status(self, key: str) -> Status:
         record = await self._journal.get(key)
         if record is None:

@@ -139,7 +139,8 @@ class VmService:
             raise Conflict(f"{name} does not run now; dovetail describe {name} says why")
         found = self._control(held.backend)
         if found is None:
-            raise NotSupported(f"{name} is not a VM that can be controlled: backend {held.backend} runs it")
+            words = f"backend {held.backend}, which runs it, only starts and ends it"
+            raise NotSupported(f"{name} has no power, snapshots or migrations to control: {words}")
         return held, *found
 
     async def _ask(

@@ -5237,7 +5237,7 @@ export interface components {
         };
         /**
          * RunOrder
-         * @description `run.env`: the variables of the task, with those that every backend adds.
+         * @description `run.env`: the variables of the task, with those that every backend adds, except to VMs.
          */
         RunOrder: {
             /** Key */
@@ -5270,6 +5270,10 @@ export interface components {
             grace_s: number | null;
             /** Devices */
             devices: number[];
+            /** Vm */
+            vm: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * RunRole

@@ -21,6 +21,8 @@ from tests.contract.backends.docker.rig import runs_now as container_runs
 from tests.contract.backends.local.rig import marked, runs_now
 from tests.servers.daemon import free_ports
 from tests.servers.docker import DockerServer
+from tests.servers.libvirt import LibvirtServer
+from tests.servers.tiny_guest import machine, write_kernel
 from tests.servers.warm_process import WarmProcess
 
 from dovetail.api.nodes.nodes import CallAnswer, Heartbeat, answer_of, orders_of
@@ -179,6 +181,25 @@ def agent_line(folder: Path) -> Iterator[Subject]:
     [port] = free_ports(1)
     with LossyProxy(f"127.0.0.1:{port}") as proxy, agent_process(folder, f"http://{proxy.address}"):
         yield agent_subject(folder, proxy, port)
+
+
+@contextmanager
+def agent_with_hypervisor(folder: Path, server: LibvirtServer, cluster: str) -> Iterator[Subject]:
+    """The same for VMs: the agent has a real hypervisor beside it."""
+    [port] = free_ports(1)
+    write_kernel(server.pool)
+    libvirt: dict[str, Any] = {"uri": "qemu+unix:///system", "parameters": {"socket": str(server.socket)}}
+    libvirt |= {"grace_s": "1s", "look_interval_s": "30s", "answer_within_s": "40s", "cluster": cluster}
+    with (
+        LossyProxy(f"127.0.0.1:{port}") as proxy,
+        agent_process(folder, f"http://{proxy.address}", libvirt=libvirt | {"emulate": True}),
+    ):
+        yield replace(
+            agent_subject(folder, proxy, port),
+            workload=machine,
+            times_run=lambda key: server.starts(f"dovetail-{cluster}-{key}"),
+            runs_now=lambda key: f"dovetail-{cluster}-{key}" in server.running(),
+        )
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.contract.backends.conformance import Subject
 from tests.contract.backends.killed_control_plane import control
-from tests.contract.backends.libvirt.rig import libvirt_settings, machine
-from tests.servers.tiny_guest import write_kernel
+from tests.contract.backends.libvirt.rig import libvirt_settings
+from tests.servers.tiny_guest import machine, write_kernel
 
 from dovetail.backends.libvirt.backend import LibvirtBackend
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.contract.backends.conformance import Subject
 from tests.servers.libvirt import LibvirtServer
-from tests.servers.tiny_guest import kernel_args, write_kernel
+from tests.servers.tiny_guest import machine, write_kernel
 
 pytest.importorskip(
     "libvirt", reason="the Python package libvirt-python is not installed (Debian: libvirt-dev to build it)"
@@ -25,13 +25,6 @@ Hosts = tuple[LibvirtServer, LibvirtServer]
 NUMBERS = count(10_000)
 """Of workloads, for tests that ask a hypervisor about a key: other tests have left logs there."""
 CLUSTERS = count(1)
-
-
-def machine(run_s: float = 3600, exit_code: int | str = 0, text: str = "", **fields: Any) -> Workload:
-    """A VM of 8 MiB."""
-    vm = {"kernel": "tiny-guest", "kernel_args": kernel_args(run_s, exit_code, text), "machine": "pc", "arch": "x86_64"}
-    given = {"name": "work", "kind": "vm", "resources": {"cpu": 1, "memory": "8MiB"}, "vm": vm | fields.pop("vm", {})}
-    return Workload.model_validate(given | fields)
 
 
 def host_of(server: LibvirtServer, **fields: Any) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.contract.backends.killed_control_plane import assert_each_ran_once, live_and_die
 from tests.contract.backends.libvirt import control_plane
-from tests.contract.backends.libvirt.rig import Hosts, host_of, libvirt_settings, machine
+from tests.contract.backends.libvirt.rig import Hosts, host_of, libvirt_settings
 from tests.patience import wait_for
-from tests.servers.tiny_guest import write_kernel
+from tests.servers.tiny_guest import machine, write_kernel
 from tests.unit.api.server import serving
 
 from dovetail.client import Client

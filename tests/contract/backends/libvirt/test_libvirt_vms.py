@@ -13,10 +13,9 @@ from tests.contract.backends.libvirt.rig import (
     host_of,
     libvirt_settings,
     libvirt_subject,
-    machine,
 )
 from tests.servers.libvirt import LibvirtServer
-from tests.servers.tiny_guest import kernel_args
+from tests.servers.tiny_guest import kernel_args, machine
 
 from dovetail.backends.contract import Assignment, Phase, Refusal
 from dovetail.backends.libvirt.backend import LibvirtBackend
