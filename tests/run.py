@@ -5,16 +5,13 @@ a few tests that failed are run again, one after the other in a process of their
 run; one that passes is named at the end, for whoever makes it independent of the machine. Tests of random examples are
 not run again: the example that failed is lost. Nor is anything when more failed than chance explains.
 
-A worker that ends amid a test is replaced: what it still had to do is done, without the test that ended it.
+A worker that ends amid a test is replaced (`tests/replacing_workers.py`).
 """
 
 import subprocess
 import sys
 
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadGroupScheduling, Scheduling
-from xdist.workermanage import WorkerController
 
 MOST = 5
 
@@ -32,36 +29,14 @@ class FailedTests:
             (self.for_good if random else self.again).add(without_group(report.nodeid))
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> Scheduling:
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: object) -> object:
+        from tests.replacing_workers import ReplacingScheduling  # pytest wants to import pytest-xdist first
+
         return ReplacingScheduling(config, log)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             self.for_good.add(report.nodeid)
-
-
-class ReplacingScheduling(LoadGroupScheduling):  # type: ignore[misc]
-    """That of pytest-xdist 3.8 gives the replacement of a worker what is done already, the test that ended the worker
-    or a single test, and then waits for ever (pytest-xdist issues 1323, 1327 and 1378)."""
-
-    def remove_node(self, node: WorkerController) -> str | None:
-        scopes = self.assigned_work.pop(node).items()
-        left = {scope: {test: False for test, done in tests.items() if not done} for scope, tests in scopes}
-        ended_by: str | None = next((test for tests in left.values() for test in tests), None)
-        if ended_by is None:
-            return None
-        for scope, tests in left.items():
-            tests.pop(ended_by, None)
-            if tests:
-                self.workqueue[scope] = tests
-        for other in self.nodes:
-            self._reschedule(other)
-        return ended_by
-
-    def schedule(self) -> None:
-        super().schedule()
-        for node in self.nodes:  # a worker begins a test when it knows whether another follows
-            self._reschedule(node)
 
 
 def without_group(node: str) -> str:

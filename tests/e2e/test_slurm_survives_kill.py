@@ -46,7 +46,7 @@ def test_replicas_dependencies_and_retries_survive_a_kill(
         "folder": str(runs),
         "place": place,
         "partitions": ["all"],
-        "array_within_s": 1,
+        "array_within_s": 3,
         "jobs_interval_s": 0.2,
         "nodes_interval_s": 0.5,
     }
@@ -106,6 +106,8 @@ def test_a_gang_begins_whole_although_a_stranger_has_a_node_and_the_server_is_ki
     wrapped = ("--cpus-per-task=4", "--mem=10", "--output=/dev/null", "--wrap=sleep 1000")
     strangers: list[str] = []
     with ServerProcess(tmp_path, {"backends": {"hpc": backend}}) as server:
+        with Client(server.url) as client:
+            wait_for(lambda: len(client.nodes()) == 4, "its only look at the nodes")
         try:
             for node in ("n2", "n3", "n4"):
                 said = slurm_server.call("sbatch", "--parsable", f"--nodelist={node}", *wrapped)
