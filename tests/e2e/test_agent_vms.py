@@ -48,6 +48,9 @@ def test_vms_run_behind_an_agent_and_are_found_again(
     wait_for(lambda: "hello from the guest" in client.logs("guest").text, "its console")
     assert "commands do not run in a VM from outside" in told(client, "exec", "guest", "--", "true")
     assert "backend registered, which runs it, only starts and ends it" in told(client, "vm", "stop", "guest")
+    [row] = client.vms()
+    shown = {name: row[name] for name in ("workload", "node", "power", "cpus", "memory_bytes")}
+    assert shown == {"workload": "guest", "node": "far", "power": "running", "cpus": 1, "memory_bytes": 8 * 2**20}
     agent.end()
     agent.start()
     wait_for(lambda: agent.log.read_text().count("node far of") == 2, "it is back")

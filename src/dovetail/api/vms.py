@@ -91,7 +91,7 @@ def _row(known: KnownMachine) -> VmRow:
 async def vms(request: Request, query: Annotated[VmQuery, Query()]) -> Json[ItemPage[VmRow]]:
     """VMs on the nodes of backends that run VMs, also those that others made, by node and name: all, or a page of those
     whose name, node or workload contains `search`. A backend that does not answer is left out. `counts`: `ours` and
-    those of `others`."""
+    those of `others`. Behind an agent only ours are known."""
     found = sorted(await plane_of(request).vms.all(), key=lambda one: (one.seen.node, one.seen.name))
     return Json(VMS.page([_row(one) for one in found], query))
 

@@ -6,7 +6,8 @@ through the engine, as any other wish of a user: capacity is held, and the journ
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container, Iterator
+from math import ceil
 from typing import NamedTuple, TypeVar
 
 import structlog
@@ -20,7 +21,7 @@ from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.workload_questions import HeldTask
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, MoveAsked
-from dovetail.model.resources import ResourceRequest
+from dovetail.model.resources import CPU, MEMORY, ResourceRequest
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.text.strict import shown
 from dovetail.model.workloads.constraint import Constraint
@@ -47,10 +48,26 @@ class VmService:
         self._questions, self._backends, self._apply = questions, backends, apply
 
     async def all(self) -> list[KnownMachine]:
-        """On all backends that have VMs and answer; a backend that does not is left out."""
+        """On all backends that have VMs; one that does not answer is left out. Where nobody can be asked, as behind an
+        agent: what our own workloads say."""
         controls = {name: found for name in list(self._backends.members) if (found := self._control(name)) is not None}
         answers = await asyncio.gather(*(self._listed(name, one) for name, one in controls.items()))
-        return [machine for part in answers for machine in part]
+        return [machine for part in (*answers, self._not_controlled(controls)) for machine in part]
+
+    def _not_controlled(self, controlled: Container[str]) -> Iterator[KnownMachine]:
+        workloads = self._questions.workloads
+        for id_ in workloads.of_kind(WorkloadKind.VM):
+            known, shape = workloads.known_as(id_), workloads.shape(id_)
+            if known is None or shape is None:
+                continue
+            amounts = dict(shape.amounts)
+            cpus, memory = ceil(amounts.get(CPU, 0) / 1000), amounts.get(MEMORY, 0)
+            for held in workloads.held_by(id_):
+                if held.backend not in controlled and held.state is TaskState.RUNNING:
+                    name = f"{known[1]}.{held.task.replica}"
+                    yield KnownMachine(
+                        held.backend, MachineSeen(held.node, name, held.key, "running", cpus, memory), known
+                    )
 
     async def _listed(self, name: str, found: tuple[Executor, MachineControl]) -> list[KnownMachine]:
         executor, control = found

@@ -14,6 +14,7 @@ from dovetail.model.record import TaskRecord
 from dovetail.model.requests.shape import Shape
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.roles import SERVICE_LABEL
+from dovetail.model.workloads.workload import WorkloadKind
 
 
 class HeldTask(NamedTuple):
@@ -111,6 +112,10 @@ class WorkloadQuestions:
         """The shape under which its tasks are placed; None for a workload that has ended."""
         work = self._state.work.get(workload)
         return None if work is None else work.shape
+
+    def of_kind(self, kind: WorkloadKind) -> list[int]:
+        """Live ones."""
+        return [id_ for id_, work in self._state.work.items() if work.shape.kind is kind]
 
     def known_as(self, workload: int) -> tuple[str, str] | None:
         """Its namespace, and the name by which others know it: its own, or that of its service."""
