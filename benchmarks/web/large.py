@@ -1,11 +1,8 @@
 """A server with a large cluster that is in use, and browsers that are logged in to it."""
 
-import os
 import random
 import shutil
 import stat
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,19 +69,6 @@ def _starter(folder: Path, name: str, program: str) -> Path:
     made.write_text(_STARTER.replace("PROGRAM", program))
     made.chmod(made.stat().st_mode | stat.S_IXUSR)
     return made
-
-
-@contextmanager
-def busy_processors(folder: Path) -> Iterator[None]:
-    """What is left of the processors is used up, by programs that give way to all others."""
-    spin = [str(_starter(folder, "spin", sys.executable)), "-c", "while True: pass"]
-    spinning = [subprocess.Popen(spin, start_new_session=True) for _ in range(os.cpu_count() or 1)]
-    try:
-        yield
-    finally:
-        for one in spinning:
-            one.kill()
-            one.wait()
 
 
 @contextmanager

@@ -1,116 +1,105 @@
 """What ten open browsers cost the server that they look at.
 
-Rounds in turn on one machine: the browsers look at this server, or at another one like it that is as busy. So what ten
-Chromium take from the processors and caches of a small machine, where people have machines of their own for them, is in
-both. Browsers and the other server run at the lowest priority. Measured beside it, without a bar: the same against
-rounds without any browser, in which idle programs use up what is left of the processors.
+Two servers like each other, each with a processor of its own, get the same load at the same time. The browsers look at
+one of them, in turn. So whatever else the machine does, and what ten Chromium take from its caches, where people have
+machines of their own for them, is in both. Browsers run at the lowest priority.
 
-Ratios only: what a machine can do does not matter here. Decisions: the p99 of all rounds of a kind, as `/decisions`
-tells them. Submissions: workloads a second that were accepted, which means written. The processor time of the server
-for the same work is what other programs disturb least.
+Ratios only: what a machine can do does not matter here. Decisions: the p99 of all rounds, as `/decisions` tells them.
+Submissions: workloads a second that were accepted, which means written. The processor time of the server for each
+workload is what other programs disturb least.
 """
 
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import count
+from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import httpx
 import orjson
 
 from benchmarks.control.server import Server
-from benchmarks.harness import Bar, Bench, Better, Measured, at_least, at_most, benchmark
+from benchmarks.harness import Bar, Bench, Better, Measured, NotRun, at_least, at_most, benchmark
 from benchmarks.measuring import quantile
-from benchmarks.web.large import READY, busy_processors, chromium, large, logged_in
+from benchmarks.web.large import READY, chromium, large, logged_in
 
 DECISIONS = at_most("web.ten_browsers.decision_p99", 1.1, "×")
 THROUGHPUT = at_least("web.ten_browsers.throughput", 0.9, "×")
 PROCESSOR = Bar("web.ten_browsers.processor_time", "×", Better.LOWER, None)
-SAME_MACHINE = Bar("web.ten_browsers.throughput_same_machine", "×", Better.HIGHER, None)
 PAGES = ["/", "/", "/", "/", "/topology", "/topology", "/topology", "/events", "/events", "/topology?colour=tenant"]
 SETTLE_S = 3.0  # open, not opening: what a page asks for at first is measured elsewhere
-ROUNDS, PIECES, BATCHES, BATCH = 7, 8, 10, 50  # /decisions knows the latest 500: a piece
+ROUNDS, LOAD_S = 14, 4.0
+BATCHES, BATCH = 10, 50  # /decisions knows the latest 500: a piece of the load
 
 
 @dataclass(frozen=True, slots=True)
 class LoadRound:
+    """`processor_ms`: for each workload."""
+
     decisions_ms: list[float]
     rate: float
-    processor_s: float
+    processor_ms: float
 
     def __str__(self) -> str:
         p99_ms = quantile(self.decisions_ms, 0.99)
-        return f"p99 {p99_ms:.2f} ms, {self.rate:,.0f} workloads/s, {self.processor_s:.2f} s of processor"
+        return f"p99 {p99_ms:.2f} ms, {self.rate:,.0f} workloads/s, {self.processor_ms:.2f} ms of processor each"
 
 
-@benchmark(DECISIONS, THROUGHPUT, PROCESSOR, SAME_MACHINE)
+@benchmark(DECISIONS, THROUGHPUT, PROCESSOR)
 def ten_browsers(bench: Bench) -> Iterator[tuple[str, Measured]]:
-    alone, elsewhere, here = list[LoadRound](), list[LoadRound](), list[LoadRound]()
-    with (
-        bench.folder() as folder,
-        large(bench) as other,
-        large(bench) as server,
-        server.client() as client,
-        chromium(folder) as browser,
-    ):
-        _lower(other.process.pid)
-        session, other_session = logged_in(browser, server), logged_in(browser, other)
-        _load(server, client, "warm")
+    processors = sorted(os.sched_getaffinity(0))[:2]
+    if len(processors) < 2:
+        raise NotRun("needs two processors")
+    watched, others = list[LoadRound](), list[LoadRound]()
+    with bench.folder() as folder, large(bench) as first, large(bench) as second, chromium(folder) as browser:
+        servers, sessions = (first, second), (logged_in(browser, first), logged_in(browser, second))
+        for server, processor in zip(servers, processors, strict=True):
+            _pin(server.process.pid, processor)
+        _load_all(servers, processors, "warm")
         for number in range(ROUNDS):
-            with busy_processors(folder):
-                alone.append(_load(server, client, f"alone-{number}"))
-            for is_here in (number % 2 == 1, number % 2 == 0):  # in turn first: the server holds more work each time
-                if is_here:
-                    with _open(browser, server, session):
-                        here.append(_load(server, client, f"here-{number}"))
-                else:
-                    with _busy(other, number), _open(browser, other, other_session):
-                        elsewhere.append(_load(server, client, f"elsewhere-{number}"))
-            bench.say(f"alone: {alone[-1]}; {len(PAGES)} browsers elsewhere: {elsewhere[-1]}; here: {here[-1]}")
-    p99_here, p99_elsewhere = (
-        quantile([ms for one in rounds for ms in one.decisions_ms], 0.99) for rounds in (here, elsewhere)
-    )
-    ratio, how = p99_here / p99_elsewhere, f"of {ROUNDS} rounds: {p99_here:.2f} ms and {p99_elsewhere:.2f} ms"
+            seen = number % 2
+            with _open(browser, servers[seen], sessions[seen]):
+                rounds = _load_all(servers, processors, f"round-{number}")
+            watched.append(rounds[seen])
+            others.append(rounds[1 - seen])
+            bench.say(f"{len(PAGES)} browsers look at it: {watched[-1]}; at the other: {others[-1]}")
+    p99_ms = [quantile([ms for one in rounds for ms in one.decisions_ms], 0.99) for rounds in (watched, others)]
+    ratio, how = p99_ms[0] / p99_ms[1], f"of {ROUNDS} rounds: {p99_ms[0]:.2f} ms and {p99_ms[1]:.2f} ms"
     yield DECISIONS.name, Measured(ratio, ratio, ratio, how)
-    yield THROUGHPUT.name, _ratio([one.rate for one in here], [one.rate for one in elsewhere])
-    yield PROCESSOR.name, _ratio([one.processor_s for one in here], [one.processor_s for one in elsewhere])
-    yield SAME_MACHINE.name, _ratio([one.rate for one in here], [one.rate for one in alone])
+    yield THROUGHPUT.name, _ratio([one.rate for one in watched], [one.rate for one in others])
+    yield PROCESSOR.name, _ratio([one.processor_ms for one in watched], [one.processor_ms for one in others])
 
 
 def _ratio(these: list[float], others: list[float]) -> Measured:
-    ratios = [one / other for one, other in zip(these, others, strict=True)]
-    return Measured(median(ratios), min(ratios), max(ratios), f"median of {len(ratios)} ratios")
+    """Of two neighbouring rounds each: the servers take turns in being looked at, and may not be quite alike."""
+    single = [one / other for one, other in zip(these, others, strict=True)]
+    ratios = [(one * next_) ** 0.5 for one, next_ in zip(single[::2], single[1::2], strict=True)]
+    return Measured(median(ratios), min(ratios), max(ratios), f"median of {len(ratios)} pairs of rounds")
 
 
-def _lower(process: int) -> None:
-    """Everybody else gets the processor first."""
+def _pin(process: int, processor: int) -> None:
     for thread in Path(f"/proc/{process}/task").iterdir():
-        os.sched_setscheduler(int(thread.name), os.SCHED_IDLE, os.sched_param(0))
+        os.sched_setaffinity(int(thread.name), {processor})
 
 
-@contextmanager
-def _busy(server: Server, number: int) -> Iterator[None]:
-    """It gets the load of a round, over and over."""
-    feeding = multiprocessing.Process(target=_feed, args=(server, number))
-    feeding.start()
-    try:
-        yield
-    finally:
-        feeding.kill()
-        feeding.join()
-
-
-def _feed(server: Server, number: int) -> None:
-    _lower(os.getpid())
-    with server.client() as client:
-        for time_ in count():
-            _load(server, client, f"fed-{number}-{time_}")
+def _load_all(servers: Sequence[Server], processors: Sequence[int], name: str) -> list[LoadRound]:
+    """At the same time, each from the processor of its server."""
+    loading = []
+    for server, processor in zip(servers, processors, strict=True):
+        result, sender = multiprocessing.Pipe(duplex=False)
+        process = multiprocessing.Process(target=_load, args=(server, processor, name, sender))
+        process.start()
+        sender.close()
+        loading.append((process, result))
+    rounds = []
+    for process, result in loading:
+        rounds.append(result.recv())
+        process.join()
+    return rounds
 
 
 @contextmanager
@@ -126,23 +115,26 @@ def _open(browser: Any, server: Server, session: Any) -> Iterator[None]:
         yield
 
 
-def _load(server: Server, client: httpx.Client, name: str) -> LoadRound:
+def _load(server: Server, processor: int, name: str, sender: Connection) -> None:
+    os.sched_setaffinity(0, {processor})
     shape = {"cpu": "50m", "memory": "16MiB"}
-    took_ms, posting_s = list[float](), 0.0
-    used_s = _processor_s(server)
-    for piece in range(PIECES):
-        bodies = [
-            orjson.dumps([{"name": f"{name}-{piece}-{batch}-{one}", "resources": shape} for one in range(BATCH)])
-            for batch in range(BATCHES)
-        ]
-        began = time.perf_counter()
-        for body in bodies:
-            client.post("/workloads", content=body, headers={"Content-Type": "application/json"}).raise_for_status()
-        posting_s += time.perf_counter() - began
-        rows = client.get("/decisions", params={"limit": BATCHES * BATCH}).raise_for_status().json()["items"]
-        took_ms += [row["took_ms"] for row in rows if row["took_ms"] is not None]
-    rate = PIECES * BATCHES * BATCH / posting_s
-    return LoadRound(took_ms, rate, _processor_s(server) - used_s)
+    took_ms, posting_s, pieces = list[float](), 0.0, 0
+    used_s, ends_at = _processor_s(server), time.perf_counter() + LOAD_S
+    with server.client() as client:
+        while time.perf_counter() < ends_at:
+            bodies = [
+                orjson.dumps([{"name": f"{name}-{pieces}-{batch}-{one}", "resources": shape} for one in range(BATCH)])
+                for batch in range(BATCHES)
+            ]
+            began = time.perf_counter()
+            for body in bodies:
+                client.post("/workloads", content=body, headers={"Content-Type": "application/json"}).raise_for_status()
+            posting_s += time.perf_counter() - began
+            rows = client.get("/decisions", params={"limit": BATCHES * BATCH}).raise_for_status().json()["items"]
+            took_ms += [row["took_ms"] for row in rows if row["took_ms"] is not None]
+            pieces += 1
+    accepted = pieces * BATCHES * BATCH
+    sender.send(LoadRound(took_ms, accepted / posting_s, 1000 * (_processor_s(server) - used_s) / accepted))
 
 
 def _processor_s(server: Server) -> float:
