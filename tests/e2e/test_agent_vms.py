@@ -30,16 +30,23 @@ def told(client: Client, *words: str) -> str:
     return str(found.stdout) + str(found.stderr)
 
 
-def test_vms_run_behind_an_agent_and_are_found_again(
+@pytest.fixture
+def agent(
     client: Client, tmp_path: Path, libvirt_servers: tuple[LibvirtServer, LibvirtServer]
+) -> Iterator[AgentProcess]:
+    write_kernel(libvirt_servers[0].pool)
+    libvirt = {"uri": "qemu+unix:///system", "parameters": {"socket": str(libvirt_servers[0].socket)}}
+    more = {"cluster": CLUSTER, "emulate": True, "grace_s": "1s", "answer_within_s": "40s"}
+    found = AgentProcess(tmp_path, libvirt=libvirt | more)
+    found.start("--join", client.url, "--token", client.make_join_token(uses=1, ttl="10m")["token"])
+    yield found
+    found.end()
+
+
+def test_vms_run_behind_an_agent_and_are_found_again(
+    client: Client, agent: AgentProcess, libvirt_servers: tuple[LibvirtServer, LibvirtServer]
 ) -> None:
     server = libvirt_servers[0]
-    write_kernel(server.pool)
-    libvirt = {"uri": "qemu+unix:///system", "parameters": {"socket": str(server.socket)}}
-    agent = AgentProcess(
-        tmp_path, libvirt=libvirt | {"cluster": CLUSTER, "emulate": True, "grace_s": "1s", "answer_within_s": "40s"}
-    )
-    agent.start("--join", client.url, "--token", client.make_join_token(uses=1, ttl="10m")["token"])
     wait_for(lambda: [node["name"] for node in client.nodes()] == ["far"], "the node")
     assert set(client.node("far")["definition"]["kinds"]) == {"job", "vm"}
     id_ = client.submit(machine(text="hello from the guest\n", name="guest").model_dump(mode="json"))[0]["id"]
@@ -48,6 +55,7 @@ def test_vms_run_behind_an_agent_and_are_found_again(
     wait_for(lambda: "hello from the guest" in client.logs("guest").text, "its console")
     assert "commands do not run in a VM from outside" in told(client, "exec", "guest", "--", "true")
     assert "backend registered, which runs it, only starts and ends it" in told(client, "vm", "stop", "guest")
+    assert "guest" in told(client, "vm", "list")
     [row] = client.vms()
     shown = {name: row[name] for name in ("workload", "node", "power", "cpus", "memory_bytes")}
     assert shown == {"workload": "guest", "node": "far", "power": "running", "cpus": 1, "memory_bytes": 8 * 2**20}
@@ -59,4 +67,3 @@ def test_vms_run_behind_an_agent_and_are_found_again(
     wait_for(lambda: domain not in server.domains(), "the VM is gone")
     wait_for(lambda: client.workload("guest")["state"] == "cancelled", "its end is told")
     assert server.starts(domain) == 1
-    agent.end()

@@ -49,7 +49,7 @@ def kind_of_engine(spec: Workload) -> WorkloadKind | None:
     return WorkloadKind.CONTAINER if spec.run.image is not None else None
 
 
-def chosen(engines: Mapping[WorkloadKind, Engine], kind: WorkloadKind) -> Engine:
+def engine_for(engines: Mapping[WorkloadKind, Engine], kind: WorkloadKind) -> Engine:
     """Raises Refusal."""
     if kind not in engines:
         raise Refusal(_MISSING[kind])

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 
-from dovetail.agent.engines import Engine, chosen, engines_of, kind_of_engine, with_engines
+from dovetail.agent.engines import Engine, engine_for, engines_of, kind_of_engine, with_engines
 from dovetail.agent.inventory.reading import FoundMachine
 from dovetail.agent.settings import AgentSettings
 from dovetail.backends.contract import (
@@ -89,7 +89,7 @@ class Executors:
         if kind is None:
             await self._local.bind(assignment)
             return
-        engine = chosen(self._engines, kind)
+        engine = engine_for(self._engines, kind)
         if await self._is_local(assignment.key):
             raise Refusal("it was stopped before it began")
         await engine.bind(assignment)

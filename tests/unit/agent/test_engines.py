@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dovetail.agent.engines import chosen, kind_of_engine, with_engines
+from dovetail.agent.engines import engine_for, kind_of_engine, with_engines
 from dovetail.backends.contract import Refusal
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
@@ -51,4 +51,4 @@ def test_each_kind_has_its_engine(fields: dict[str, Any], kind: WorkloadKind | N
 @pytest.mark.parametrize(("kind", "word"), [(WorkloadKind.VM, "libvirt"), (WorkloadKind.CONTAINER, "docker")])
 def test_an_engine_that_is_missing_is_named_with_its_setting(kind: WorkloadKind, word: str) -> None:
     with pytest.raises(Refusal, match=f"give its agent one: {word} in its settings"):
-        chosen({}, kind)
+        engine_for({}, kind)

@@ -114,7 +114,7 @@ class WorkloadQuestions:
         return None if work is None else work.shape
 
     def of_kind(self, kind: WorkloadKind) -> list[int]:
-        """Live ones."""
+        """Live workloads of this kind."""
         return [id_ for id_, work in self._state.work.items() if work.shape.kind is kind]
 
     def known_as(self, workload: int) -> tuple[str, str] | None:
