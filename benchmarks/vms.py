@@ -2,7 +2,9 @@
 
 500 VMs on 20 simulated hypervisors. Restored: from the start of the control plane on its database until every VM is
 reported as running on the hypervisor that it was placed on. A decision: from the submission of one VM until it is
-placed and that is on disk; VMs are submitted one after the other, as users do.
+placed and that is on disk, once everything beside the control loop has started; VMs are submitted one after the other,
+as users do. The rounds of a figure are alike, and its value is their median: a round in which the host of this machine
+was busy is seen in the spread.
 """
 
 import asyncio
@@ -12,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Bench, Measured, at_most, benchmark
-from benchmarks.measuring import middle, once, quantile, quiet
+from benchmarks.measuring import middle, quantile, quiet
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
+from dovetail.control.subsystems.runner import RunState
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Workload
 
@@ -28,17 +31,19 @@ GROUP = {"prefix": "hv", "count": HYPERVISORS, "capacity": {"cpu": 64, "memory":
 
 @benchmark(RESTORED, DECISION)
 def vms_on_hypervisors(bench: Bench) -> Iterator[tuple[str, Measured]]:
-    with bench.folder() as folder, quiet():
-        decisions_s, placed = asyncio.run(_place(folder))
-        if len(placed) != VMS:
-            raise RuntimeError(f"{len(placed)} of {VMS} VMs were placed")
-        bench.say(f"half of the decisions took at most {quantile(decisions_s, 0.5) * 1000:.1f} ms")
-        yield DECISION.name, once(quantile(decisions_s, 0.99) * 1000, f"99th percentile of {len(decisions_s)}")
-        rounds = []
-        for _ in range(ROUNDS):
-            rounds.append(asyncio.run(_restore_s(folder, placed)))
-            bench.say(f"restored in {rounds[-1]:.2f} s")
-        yield RESTORED.name, middle(rounds)
+    slowest_ms, restored_s = [], []
+    for number in range(ROUNDS):
+        with bench.folder() as folder, quiet():
+            decisions_s, placed = asyncio.run(_place(folder))
+            if len(placed) != VMS:
+                raise RuntimeError(f"{len(placed)} of {VMS} VMs were placed")
+            median_ms, p99_ms = (quantile(decisions_s, share) * 1000 for share in (0.5, 0.99))
+            slowest_ms.append(p99_ms)
+            restored_s.append(asyncio.run(_restore_s(folder, placed)))
+            took = f"decisions {median_ms:.1f} ms (median), {p99_ms:.1f} ms (p99); restored in {restored_s[-1]:.2f} s"
+            bench.say(f"round {number + 1} of {ROUNDS}: {took}")
+    yield DECISION.name, middle(slowest_ms)
+    yield RESTORED.name, middle(restored_s)
 
 
 def _plane(folder: Path) -> ControlPlane:
@@ -57,6 +62,7 @@ async def _place(folder: Path) -> tuple[list[float], dict[int, str]]:
     """How long each decision took, and where every VM is."""
     plane = _plane(folder)
     await plane.start()
+    await _until_subsystems_run(plane)
     took_s: list[float] = []
     placed: dict[int, str] = {}
     for number in range(VMS):
@@ -80,6 +86,15 @@ async def _restore_s(folder: Path, placed: dict[int, str]) -> float:
     elapsed_s = time.perf_counter() - began
     await plane.stop()
     return elapsed_s
+
+
+async def _until_subsystems_run(plane: ControlPlane) -> None:
+    """They start beside the control loop, on threads that import much."""
+    give_up_at = time.monotonic() + GIVE_UP_S
+    while unready := [one.name for one in plane.subsystems.health() if one.state is not RunState.RUNNING]:
+        if time.monotonic() > give_up_at:
+            raise RuntimeError(f"these do not start: {', '.join(unready)}")
+        await asyncio.sleep(0.01)
 
 
 async def _until_all_run(plane: ControlPlane, placed: dict[int, str]) -> None:
