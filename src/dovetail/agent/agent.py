@@ -58,6 +58,7 @@ class Agent:
         self._used: dict[str, Any] | None = None
         self._version = 0
         self._under_way: set[str] = set()  # attempts whose orders are being carried out
+        self._to_stop: set[str] = set()  # attempts that were to stop, until their end was told
         self._doing: set[asyncio.Task[None]] = set()
 
     async def run(self, joining: JoinRequest | None = None) -> None:
@@ -191,6 +192,7 @@ class Agent:
         orders = await asyncio.to_thread(self._client.heartbeat, self._name, used=self._used, tasks=told, answers=True)
         for key in self._reports.taken(reports):
             self._journal.drop(key)
+            self._to_stop.discard(key)
         return orders
 
     async def _with_use(self, reports: list[ReportedTask]) -> list[ReportedTask]:
@@ -238,11 +240,13 @@ class Agent:
             self._journal.keep(order)
             await self._work.bind(assignment)
         except (Refusal, ValueError) as refusal:
-            self._reports.add(TaskFinished(task_of_key(key), key, REFUSED_EXIT, f"not run: {refusal}"))
+            exit_code = None if key in self._to_stop else REFUSED_EXIT
+            self._reports.add(TaskFinished(task_of_key(key), key, exit_code, f"not run: {refusal}"))
         except Exception:  # the order comes again
             _log.exception("attempt %s cannot be started now", key)
 
     async def _stop(self, key: str, *, force: bool) -> None:
+        self._to_stop.add(key)
         try:
             if force:
                 await self._work.kill(key, "killed, as the control plane asked")

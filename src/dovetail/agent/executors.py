@@ -24,6 +24,7 @@ from dovetail.backends.contract import (
 )
 from dovetail.backends.local.backend import LocalBackend
 from dovetail.backends.log_tail import tail_by_reading
+from dovetail.backends.vm_control import MachineControl
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved
 from dovetail.model.node import Node
 from dovetail.model.workloads.workload import WorkloadKind
@@ -68,6 +69,11 @@ class Executors:
     @property
     def runs_mps(self) -> bool:
         return bool(self._machine.inventory.mps)
+
+    @property
+    def vms(self) -> MachineControl | None:
+        engine = self._engines.get(WorkloadKind.VM)
+        return engine if isinstance(engine, MachineControl) else None
 
     def found(self, machine: FoundMachine) -> None:
         """The machine was looked at again. Its GPUs stay as they were at the start: tasks have them by their number."""

@@ -2,6 +2,7 @@
 migration goes. The migration itself is a move of an attempt, as of any other (`MigratingBackend` of the contract).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -62,8 +63,8 @@ class MachineControl(Protocol):
     """The additional interface of a backend with `capabilities.machines`. Raises KeyError for a key that has no VM now,
     Refusal for what its host will not do."""
 
-    async def machines(self) -> list[MachineSeen]:
-        """All VMs on the hosts that answer, also those of others."""
+    async def machines(self, nodes: Sequence[str]) -> list[MachineSeen]:
+        """All VMs on those of these nodes that answer, also those of others."""
 
     async def set_power(self, key: str, power: MachinePower) -> None:
         """Its attempt goes on, also while the VM is off."""

@@ -4,7 +4,8 @@ from typing_extensions import TypedDict
 
 
 class VmRow(TypedDict):
-    """`workload` and `namespace` are null for a VM that others made. `power`: running, paused, off or panicked."""
+    """`workload` and `namespace` are null for a VM that others made. `power`: running, paused, off, panicked, or
+    unknown while its host does not answer."""
 
     name: str
     node: str

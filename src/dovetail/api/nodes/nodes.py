@@ -93,11 +93,34 @@ class Heartbeat(Strict):
     tasks: Annotated[list[Reported], Field(max_length=10_000)] = []
 
 
+class SeenVm(Strict):
+    """A VM of the hypervisor beside the agent. `key`: of the attempt that it is; null if others made it."""
+
+    name: Annotated[str, Field(max_length=300)]
+    key: Annotated[str, Field(max_length=300)] | None = None
+    power: Annotated[str, Field(max_length=30)]
+    cpus: Annotated[int, Field(ge=0, le=MAX_ID)]
+    memory_bytes: Annotated[int, Field(ge=0, le=MAX_ID)]
+    used_memory_bytes: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
+    cpu_time_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+class SeenSnapshot(Strict):
+    name: Annotated[str, Field(max_length=300)]
+    made_at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    power: Annotated[str, Field(max_length=30)]
+    current: bool
+
+
 class CallAnswer(Strict):
     """`text`, `next_offset` and `ended` answer `logs`; `offset` answers `log_tail` and `log_since`, where null is
-    nothing. `unknown`: the agent does not know the attempt, or keeps no output of it."""
+    nothing; `vms` answers `vms` and `vm_offer`; `snapshots` answers `vm_snapshots`. `unknown`: the agent does not know
+    the attempt, or keeps no output of it. `refused`: why what was asked is not done."""
 
     unknown: bool = False
+    refused: Annotated[str, Field(max_length=2000)] = ""
+    vms: Annotated[list[SeenVm], Field(max_length=10_000)] = []
+    snapshots: Annotated[list[SeenSnapshot], Field(max_length=10_000)] = []
     text: Annotated[str, Field(max_length=4 * 2**20)] = ""
     next_offset: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
     ended: bool = False

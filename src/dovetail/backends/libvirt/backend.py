@@ -7,7 +7,7 @@ arrived.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -243,8 +243,8 @@ class LibvirtBackend:
 
     # --- MachineControl --------------------------------------------------------------------------------------
 
-    async def machines(self) -> list[MachineSeen]:
-        online = [one for one in self._hypervisors.values() if one.online]
+    async def machines(self, nodes: Sequence[str]) -> list[MachineSeen]:
+        online = [one for name in nodes if (one := self._hypervisors.get(name)) is not None and one.online]
 
         async def ask(one: Hypervisor) -> list[MachineSeen]:
             return [_machine(one.name, key, domain) for key, domain in await one.seen()]

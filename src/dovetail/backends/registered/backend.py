@@ -33,6 +33,7 @@ from dovetail.backends.contract import (
 from dovetail.backends.registered.calls import AgentCalls, CallKind, NodeCall
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.backends.registered.sessions import AgentSessions
+from dovetail.backends.registered.vm_calls import VmsOfAgents
 from dovetail.model.command import task_of_key
 from dovetail.model.event import BindFailed, Event, TaskFinished, TaskStarted
 from dovetail.model.failure_cause import FailureCause
@@ -74,8 +75,8 @@ class _End:
     reason: str
 
 
-class RegisteredBackend:
-    """Implements `dovetail.backends.contract.Backend`, and `heartbeat` and `orders` for the nodes.
+class RegisteredBackend(VmsOfAgents):
+    """Implements `dovetail.backends.contract.Backend`, and `heartbeat` and `orders` for the nodes. VMs: `vm_calls`.
 
     `node_of`: the node of an attempt that this backend has forgotten, as the store knows it."""
 
@@ -88,6 +89,7 @@ class RegisteredBackend:
         logs=True,
         executes=True,
         attaches=True,
+        machines=True,
         stale_for_s=HEARTBEAT_S,
     )
 
@@ -184,6 +186,20 @@ class RegisteredBackend:
             raise NoOutput(f"node {node} has no agent that could be asked for it; look there")
         return await self.calls.ask(node, kind, key, **asked)
 
+    async def ask_agent(self, node: str, kind: CallKind, key: str, within_s: float, **asked: Any) -> dict[str, Any]:
+        if not self.has_agent(node):
+            raise Refusal(f"node {node} has no agent that could be asked; go there")
+        found = await self.calls.ask(node, kind, key, within_s, **asked)
+        if found["refused"]:
+            raise Refusal(found["refused"])
+        return found
+
+    def running_on(self, key: str) -> str:
+        order = self._orders[key]
+        if not order.running:
+            raise KeyError(key)
+        return order.assignment.node
+
     def has_agent(self, node: str) -> bool:
         """Whether an agent that answers questions was heard of lately."""
         seen_at = self._agent_seen_at.get(node)
@@ -206,10 +222,7 @@ class RegisteredBackend:
     async def _session(
         self, key: str, kind: CallKind, given: CommandInput | None, **asked: Any
     ) -> AsyncGenerator[bytes | int]:
-        order = self._orders.get(key)
-        if order is None or not order.running:
-            raise KeyError(key)
-        node = order.assignment.node
+        node = self.running_on(key)
         if not self.has_agent(node):
             raise Refusal(f"node {node} has no agent that could do it; go there")
         async with self.sessions.opened(node, given) as session:

@@ -10,7 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-CallKind = Literal["logs", "log_tail", "log_since", "execute", "attach"]
+CallKind = Literal[
+    "logs",
+    "log_tail",
+    "log_since",
+    "execute",
+    "attach",
+    "vms",
+    "vm_power",
+    "vm_snapshots",
+    "vm_snapshot",
+    "vm_revert",
+    "vm_remove_snapshot",
+    "vm_offer",
+]
 ANSWER_WITHIN_S = 10.0
 
 
@@ -42,7 +55,9 @@ class AgentCalls:
     ring: Callable[[str], None]
     _waiting: dict[str, dict[str, _Waiting]] = field(default_factory=dict)
 
-    async def ask(self, node: str, kind: CallKind, key: str, **asked: Any) -> dict[str, Any]:
+    async def ask(
+        self, node: str, kind: CallKind, key: str, within_s: float = ANSWER_WITHIN_S, **asked: Any
+    ) -> dict[str, Any]:
         """The agent's answer. Raises KeyError if it does not know the attempt, AgentSilent if it does not answer."""
         call = NodeCall(secrets.token_hex(8), kind, key, asked)
         answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
@@ -50,11 +65,11 @@ class AgentCalls:
         self._waiting.setdefault(node, {})[call.id] = waiting
         self.ring(node)
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
+            async with asyncio.timeout(within_s):
                 found = await answer
         except TimeoutError:
-            words = f"the agent of node {node} did not answer within {ANSWER_WITHIN_S:g} s"
-            raise AgentSilent(f"{words}; it keeps the output until it is back") from None
+            words = f"the agent of node {node} did not answer within {within_s:g} s"
+            raise AgentSilent(f"{words}; what it keeps is there when it is back") from None
         finally:
             self._forget(node, call.id)
         if found is None:

@@ -13,7 +13,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Report, Status
@@ -109,8 +109,9 @@ class SimulatedBackend:
         self._world.move(key, node)
         self._machines.moved(key, node)
 
-    async def machines(self) -> list[MachineSeen]:
-        return self._machines.all()
+    async def machines(self, nodes: Sequence[str]) -> list[MachineSeen]:
+        asked = set(nodes)
+        return [one for one in self._machines.all() if one.node in asked]
 
     async def set_power(self, key: str, power: MachinePower) -> None:
         self._machines.set_power(key, power)

@@ -48,13 +48,19 @@ class VmService:
         self._questions, self._backends, self._apply = questions, backends, apply
 
     async def all(self) -> list[KnownMachine]:
-        """On all backends that have VMs; one that does not answer is left out. Where nobody can be asked, as behind an
-        agent: what our own workloads say."""
-        controls = {name: found for name in list(self._backends.members) if (found := self._control(name)) is not None}
-        answers = await asyncio.gather(*(self._listed(name, one) for name, one in controls.items()))
-        return [machine for part in (*answers, self._not_controlled(controls)) for machine in part]
+        """On all backends that have VMs. Where nobody answers, what our own workloads say."""
+        nodes = {name: self._hosts_of(name) for name in self._backends.members}
+        controls = {name: found for name in nodes if nodes[name] and (found := self._control(name)) is not None}
+        answers = await asyncio.gather(*(self._listed(name, one, nodes[name]) for name, one in controls.items()))
+        told = [machine for part in answers for machine in part]
+        return [*told, *self._not_told({machine.seen.key for machine in told}, controls)]
 
-    def _not_controlled(self, controlled: Container[str]) -> Iterator[KnownMachine]:
+    def _hosts_of(self, backend: str) -> list[str]:
+        nodes = self._questions.nodes
+        return [name for name in nodes.of_backend_for(backend, WorkloadKind.VM) if nodes.is_online(name)]
+
+    def _not_told(self, told: Container[str | None], controlled: Container[str]) -> Iterator[KnownMachine]:
+        """VMs of ours that run, and that no host has told of."""
         workloads = self._questions.workloads
         for id_ in workloads.of_kind(WorkloadKind.VM):
             known, shape = workloads.known_as(id_), workloads.shape(id_)
@@ -63,17 +69,19 @@ class VmService:
             amounts = dict(shape.amounts)
             cpus, memory = ceil(amounts.get(CPU, 0) / 1000), amounts.get(MEMORY, 0)
             for held in workloads.held_by(id_):
-                if held.backend not in controlled and held.state is TaskState.RUNNING:
-                    name = f"{known[1]}.{held.task.replica}"
-                    yield KnownMachine(
-                        held.backend, MachineSeen(held.node, name, held.key, "running", cpus, memory), known
+                if held.key not in told and held.state is TaskState.RUNNING:
+                    name, power = (
+                        f"{known[1]}.{held.task.replica}",
+                        "unknown" if held.backend in controlled else "running",
                     )
+                    seen = MachineSeen(held.node, name, held.key, power, cpus, memory)
+                    yield KnownMachine(held.backend, seen, known)
 
-    async def _listed(self, name: str, found: tuple[Executor, MachineControl]) -> list[KnownMachine]:
+    async def _listed(self, name: str, found: tuple[Executor, MachineControl], nodes: list[str]) -> list[KnownMachine]:
         executor, control = found
         try:
             async with asyncio.timeout(ASK_S):
-                seen = await control.machines()
+                seen = await control.machines(nodes)
         except Exception as error:  # a backend's client may raise anything
             log.warning("backend call failed", backend=name, call="machines", error=executor.cleaned(str(error)))
             return []

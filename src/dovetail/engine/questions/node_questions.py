@@ -13,6 +13,7 @@ from dovetail.engine.state.node_failures import FailingWorkload
 from dovetail.model.device import Device
 from dovetail.model.node import Node
 from dovetail.model.workloads.selection import Taint
+from dovetail.model.workloads.workload import WorkloadKind
 
 
 class GpuUse(NamedTuple):
@@ -217,6 +218,11 @@ class NodeQuestions:
             return []
         code = cluster.backend_names.index(backend)
         return [name for name, row in cluster.rows.items() if cluster.backends[row] == code]
+
+    def of_backend_for(self, backend: str, kind: WorkloadKind) -> list[str]:
+        """Those that run work of this kind."""
+        names, runs = self.of_backend(backend), self._cluster.runs(kind)
+        return names if isinstance(runs, bool) else [name for name in names if runs[self._cluster.rows[name]]]
 
     def backend_is_down(self, backend: str) -> bool:
         """Whether its nodes count as unavailable. False for a backend that has no nodes."""

@@ -19,6 +19,7 @@ from tests.contract.backends.conformance import Subject
 from tests.contract.backends.docker.rig import docker_subject
 from tests.contract.backends.docker.rig import runs_now as container_runs
 from tests.contract.backends.local.rig import marked, runs_now
+from tests.patience import until
 from tests.servers.daemon import free_ports
 from tests.servers.docker import DockerServer
 from tests.servers.libvirt import LibvirtServer
@@ -57,6 +58,7 @@ class AgentRoutes(RegisteredBackend):
         self._serving = asyncio.create_task(self._server.serve())
         async with asyncio.timeout(60):
             await self._introduced.wait()
+        await until(lambda: self.has_agent(NODE), "its agent asks for orders")
 
     async def close(self) -> None:
         if self._server is not None and self._serving is not None:

@@ -22,8 +22,6 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.testing.lossy_proxy import LossyProxy
 
 Hosts = tuple[LibvirtServer, LibvirtServer]
-NUMBERS = count(10_000)
-"""Of workloads, for tests that ask a hypervisor about a key: other tests have left logs there."""
 CLUSTERS = count(1)
 
 

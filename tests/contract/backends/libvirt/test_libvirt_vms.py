@@ -1,34 +1,22 @@
 """VMs on real hypervisors: how they end, their console and power, snapshots, VMs of others, live migration."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.contract.backends.conformance import Rig, run_async, started
-from tests.contract.backends.libvirt.rig import (
-    NUMBERS,
-    Hosts,
-    domain_name,
-    host_of,
-    libvirt_settings,
-    libvirt_subject,
-)
+from tests.contract.backends.libvirt.rig import Hosts, domain_name, host_of, libvirt_settings, libvirt_subject
+from tests.contract.backends.machine_control import NUMBERS, define_foreign, remove_foreign, until
 from tests.servers.libvirt import LibvirtServer
-from tests.servers.tiny_guest import kernel_args, machine
+from tests.servers.tiny_guest import machine
 
 from dovetail.backends.contract import Assignment, Phase, Refusal
 from dovetail.backends.libvirt.backend import LibvirtBackend
 from dovetail.backends.libvirt.settings import LibvirtSettings
-from dovetail.backends.vm_control import MachinePower
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.workloads.workload import Workload
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("libvirt")]
-
-FOREIGN = """<domain type='qemu'><name>{name}</name><memory unit='MiB'>8</memory><vcpu>1</vcpu>
-<os><type arch='x86_64' machine='pc'>hvm</type><kernel>{pool}/tiny-guest</kernel><cmdline>{args}</cmdline></os>
-<features><acpi/></features><devices><emulator>/usr/bin/qemu-system-x86_64</emulator></devices></domain>"""
 
 
 def bound(rig: Rig, spec: Workload, node: str = "hv1") -> Assignment:
@@ -49,14 +37,6 @@ async def start(rig: Rig, spec: Workload, node: str = "hv1") -> str:
     raise AssertionError(f"{work.key} wrote nothing")
 
 
-async def until(holds: Callable[[], bool], what: str) -> None:
-    for _ in range(600):
-        if await asyncio.to_thread(holds):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"waited in vain for {what}")
-
-
 def backend_of(rig: Rig) -> LibvirtBackend:
     assert isinstance(rig.backend, LibvirtBackend)
     return rig.backend
@@ -65,22 +45,6 @@ def backend_of(rig: Rig) -> LibvirtBackend:
 @pytest.fixture
 def settings(libvirt_servers: Hosts) -> LibvirtSettings:
     return libvirt_settings(*(host_of(server) for server in libvirt_servers), grace_s="20s")
-
-
-def define_foreign(server: LibvirtServer, name: str) -> None:
-    """A VM that somebody else made and started."""
-    connection = server.connect()
-    connection.defineXML(FOREIGN.format(name=name, pool=server.pool, args=kernel_args(3600, 0))).create()
-    connection.close()
-
-
-def remove_foreign(server: LibvirtServer, name: str) -> None:
-    connection = server.connect()
-    domain = connection.lookupByName(name)
-    if domain.isActive():
-        domain.destroy()
-    domain.undefine()
-    connection.close()
 
 
 def create_volume(server: LibvirtServer, name: str) -> None:
@@ -158,54 +122,6 @@ def test_a_panic_is_a_failure_and_a_power_cut_by_others_is_a_loss(
     run_async(scene)
 
 
-def test_a_vm_that_was_switched_off_goes_on_when_it_is_switched_on(
-    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
-) -> None:
-    async def scene() -> None:
-        server = libvirt_servers[0]
-        async with started(libvirt_subject(tmp_path, server, settings)) as rig:
-            backend = backend_of(rig)
-            key = await start(rig, machine(text="up\n"))
-            name = domain_name(settings, key)
-            await backend.set_power(key, MachinePower.OFF)
-            await until(lambda: name not in server.running(), "the end of the guest")
-            assert (await backend.status(key)).phase is Phase.RUNNING
-            with pytest.raises(Refusal, match="it is off"):
-                await backend.set_power(key, MachinePower.RESET)
-            await backend.set_power(key, MachinePower.ON)
-            assert name in server.running()
-            await backend.set_power(key, MachinePower.CUT)
-            assert name not in server.running()
-            assert [one.power for one in await backend.machines() if one.key == key] == ["off"]
-            assert not rig.reports.about(TaskFinished, key)
-            await backend.stop(key, "enough")
-            assert (await rig.finished(key)).exit_code is None
-
-    run_async(scene)
-
-
-def test_snapshots_have_the_memory_of_their_time(
-    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
-) -> None:
-    async def scene() -> None:
-        async with started(libvirt_subject(tmp_path, libvirt_servers[0], settings)) as rig:
-            backend = backend_of(rig)
-            key = await start(rig, machine(vm={"disks": [{"size": "1MiB"}]}))
-            await backend.take_snapshot(key, "before")
-            await backend.take_snapshot(key, "before")
-            assert [(one.name, one.power) for one in await backend.snapshots(key)] == [("before", "running")]
-            await backend.revert_to_snapshot(key, "before")
-            assert (await backend.status(key)).phase is Phase.RUNNING
-            with pytest.raises(Refusal, match="there is: before"):
-                await backend.revert_to_snapshot(key, "after")
-            await backend.remove_snapshot(key, "before")
-            assert await backend.snapshots(key) == []
-            await backend.kill(key, "enough")
-            await rig.finished(key)
-
-    run_async(scene)
-
-
 def test_the_console_shows_what_the_guest_writes_until_it_is_off(
     tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
 ) -> None:
@@ -240,7 +156,7 @@ def test_vms_of_others_take_capacity_and_are_left_alone(
             define_foreign(server, "legacy")
             try:
                 await rig.reports.until_true(lambda: cores() == before - 1, "the smaller node")
-                (seen,) = [one for one in await backend_of(rig).machines() if one.name == "legacy"]
+                (seen,) = [one for one in await backend_of(rig).machines(["hv1"]) if one.name == "legacy"]
                 assert (seen.key, seen.power) == (None, "running")
                 await rig.reports.until_true(lambda: bool(rig.reports.of(NodeObserved)), "the use of the node")
             finally:
