@@ -34,7 +34,7 @@ from dovetail.api import (
     workloads,
 )
 from dovetail.api.copies import routes as copies
-from dovetail.api.nodes import nodes, probes, sessions
+from dovetail.api.nodes import agents, nodes, probes, sessions
 from dovetail.api.nodes.fast_reports import FastReports
 from dovetail.api.policies import policies, service_affinity
 from dovetail.api.protocol import problems
@@ -68,6 +68,7 @@ MODULES = (
     names,
     questions,
     nodes,
+    agents,
     probes,
     sessions,
     tokens,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request
 
-from dovetail.api.nodes.nodes import LONGEST_WAIT_S
+from dovetail.api.nodes.agents import LONGEST_WAIT_S
 from dovetail.api.protocol.body import MAX_ID, Namespace, plane_of
 from dovetail.api.protocol.openapi import Routes
 from dovetail.api.protocol.problems import HttpProblem

@@ -265,8 +265,10 @@ export interface components {
         /**
          * AgentCall
          * @description A question to the agent, which it answers with `POST /nodes/NAME/calls/ID`. `kind` and what belongs to it:
-         *     `logs` (`offset`, `limit`), `log_tail` (`lines`), `log_since` (`at`). `execute` (`session`, `command`, `input`,
-         *     `terminal`) and `attach` (`session`, `input`) are not answered: the agent begins the session.
+         *     `logs` (`offset`, `limit`), `log_tail` (`lines`), `log_since` (`at`); about VMs `vms`, `vm_power` (`power`),
+         *     `vm_snapshots`, `vm_snapshot`, `vm_revert` and `vm_remove_snapshot` (`name`), `vm_offer` (`name`). `execute`
+         *     (`session`, `command`, `input`, `terminal`) and `attach` (`session`, `input`) are not answered: the agent begins the
+         *     session.
          */
         AgentCall: {
             /** Id */
@@ -676,7 +678,8 @@ export interface components {
         /**
          * CallAnswer
          * @description `text`, `next_offset` and `ended` answer `logs`; `offset` answers `log_tail` and `log_since`, where null is
-         *     nothing. `unknown`: the agent does not know the attempt, or keeps no output of it.
+         *     nothing; `vms` answers `vms` and `vm_offer`; `snapshots` answers `vm_snapshots`. `unknown`: the agent does not know
+         *     the attempt, or keeps no output of it. `refused`: why what was asked is not done.
          */
         CallAnswer: {
             /**
@@ -684,6 +687,21 @@ export interface components {
              * @default false
              */
             unknown: boolean;
+            /**
+             * Refused
+             * @default
+             */
+            refused: string;
+            /**
+             * Vms
+             * @default []
+             */
+            vms: components["schemas"]["SeenVm"][];
+            /**
+             * Snapshots
+             * @default []
+             */
+            snapshots: components["schemas"]["SeenSnapshot"][];
             /**
              * Text
              * @default
@@ -5400,6 +5418,46 @@ export interface components {
              */
             port: string | null;
         };
+        /** SeenSnapshot */
+        SeenSnapshot: {
+            /** Name */
+            name: string;
+            /** Made At */
+            made_at: number;
+            /** Power */
+            power: string;
+            /** Current */
+            current: boolean;
+        };
+        /**
+         * SeenVm
+         * @description A VM of the hypervisor beside the agent. `key`: of the attempt that it is; null if others made it.
+         */
+        SeenVm: {
+            /** Name */
+            name: string;
+            /**
+             * Key
+             * @default null
+             */
+            key: string | null;
+            /** Power */
+            power: string;
+            /** Cpus */
+            cpus: number;
+            /** Memory Bytes */
+            memory_bytes: number;
+            /**
+             * Used Memory Bytes
+             * @default null
+             */
+            used_memory_bytes: number | null;
+            /**
+             * Cpu Time S
+             * @default null
+             */
+            cpu_time_s: number | null;
+        };
         /** ServerHealth */
         ServerHealth: {
             /** Status */
@@ -6694,7 +6752,8 @@ export interface components {
         };
         /**
          * VmRow
-         * @description `workload` and `namespace` are null for a VM that others made. `power`: running, paused, off or panicked.
+         * @description `workload` and `namespace` are null for a VM that others made. `power`: running, paused, off, panicked, or
+         *     unknown while its host does not answer.
          */
         VmRow: {
             /** Name */

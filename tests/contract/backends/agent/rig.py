@@ -26,7 +26,7 @@ from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import machine, write_kernel
 from tests.servers.warm_process import WarmProcess
 
-from dovetail.api.nodes.nodes import CallAnswer, Heartbeat, answer_of, orders_of
+from dovetail.api.nodes.agents import CallAnswer, Heartbeat, answer_of, orders_of
 from dovetail.api.nodes.sessions import WrittenPiece, output_of, pieces_of
 from dovetail.backends.contract import Report
 from dovetail.backends.registered.backend import RegisteredBackend
