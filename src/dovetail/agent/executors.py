@@ -4,8 +4,9 @@ Each knows its own attempts, and each order is carried out by one of them. They 
 which takes containers while its Docker engine answers, and VMs while its hypervisor does.
 """
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from dovetail.agent.engines import Engine, engine_for, engines_of, kind_of_engine, with_engines
@@ -42,6 +43,8 @@ class Executors:
         self._local = LocalBackend("agent", described, settings.data / "runs")
         self._engines = engines_of(settings, described.node_name(), machine)
         self._node: Node | None = None
+        self._deciding = asyncio.Lock()  # one attempt has one owner, whatever order its bind and its stop come in
+        self._binding: dict[str, Engine] = {}  # attempts that an engine is being told of
         self._described: dict[WorkloadKind, Node] = {}  # as engines see this machine, while they answer
 
     async def start(self) -> None:
@@ -95,16 +98,29 @@ class Executors:
         if kind is None:
             await self._local.bind(assignment)
             return
-        engine = engine_for(self._engines, kind)
-        if await self._is_local(assignment.key):
-            raise Refusal("it was stopped before it began")
-        await engine.bind(assignment)
+        engine, key = engine_for(self._engines, kind), assignment.key
+        async with self._deciding:
+            if await self._is_local(key):
+                raise Refusal("it was stopped before it began")
+            self._binding[key] = engine
+        try:
+            await engine.bind(assignment)
+        finally:
+            self._binding.pop(key, None)
 
     async def stop(self, key: str, reason: str) -> None:
-        await (await self._owner(key)).stop(key, reason)
+        await self._end(key, lambda owner: owner.stop(key, reason))
 
     async def kill(self, key: str, reason: str) -> None:
-        await (await self._owner(key)).kill(key, reason)
+        await self._end(key, lambda owner: owner.kill(key, reason))
+
+    async def _end(self, key: str, end: Callable[[LocalBackend | Engine], Awaitable[None]]) -> None:
+        async with self._deciding:
+            owner = await self._owner(key)
+            if owner is self._local:  # it remembers what was stopped before it began: `bind` finds it there
+                await end(owner)
+                return
+        await end(owner)
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         """Containers and VMs go to their engines, if the settings still name these; else they are lost."""
@@ -149,7 +165,9 @@ class Executors:
         return found
 
     async def _owner(self, key: str) -> LocalBackend | Engine:
-        """The one that knows the attempt; the local one for what none knows."""
+        """The one that knows the attempt, or is being told of it; the local one for what none knows."""
+        if key in self._binding:
+            return self._binding[key]
         if self._engines and not await self._is_local(key):
             for engine in self._engines.values():
                 if await engine.knows(key):
