@@ -69,6 +69,15 @@ class Executing:
 
         beside(subject, scene)
 
+    def test_a_large_output_arrives_whole_though_the_input_has_ended(self, subject: Subject) -> None:
+        async def scene(rig: Rig, work: Assignment) -> None:
+            assert isinstance(rig.backend, ExecutingBackend)
+            content = b"a line of some length\n" * 20_000
+            said, code = await to_end(rig.backend.execute(work.key, ["cat"], InputPipe(content, ended=True)))
+            assert (said == content, code) == (True, 0)
+
+        beside(subject, scene)
+
     def test_a_terminal_has_its_size_its_echo_and_ctrl_c(self, subject: Subject) -> None:
         async def scene(rig: Rig, work: Assignment) -> None:
             assert isinstance(rig.backend, ExecutingBackend)

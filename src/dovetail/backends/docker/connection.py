@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from dovetail.backends.docker.raw_stream import RawStream
+from dovetail.backends.docker.raw_stream import RawStream, ReadingSide, WritingSide
 from dovetail.backends.docker.settings import HostSettings, Tls
+from dovetail.backends.docker.tls_stream import TlsStream
 from dovetail.backends.hosts.attempts import HostUnreachable
 
 KEPT_CONNECTIONS = 20
@@ -59,14 +60,23 @@ class Connection:
         except OSError as error:  # also when it takes too long
             raise DockerUnreachable(self.words(error)) from error
 
-    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        parts, tls = self._parts, self._settings.tls
+    async def _connected(self) -> tuple[ReadingSide, WritingSide]:
+        parts = self._parts
         if parts.scheme == "unix":
             return await asyncio.open_unix_connection(parts.path)
         if parts.scheme == "ssh":
             return await asyncio.open_unix_connection(await self._relay_socket())
-        context = None if tls is None else await asyncio.to_thread(_tls_context, tls)
-        return await asyncio.open_connection(parts.hostname, parts.port, ssl=context)
+        if self._settings.tls is None:
+            return await asyncio.open_connection(parts.hostname, parts.port)
+        context = await asyncio.to_thread(_tls_context, self._settings.tls)
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        stream = TlsStream(reader, writer, context, parts.hostname or "")
+        try:
+            await stream.shake_hands()
+        except BaseException:
+            stream.close()
+            raise
+        return stream, stream
 
     async def _relay_socket(self) -> Path:
         if self._relay_at is None:

@@ -3,10 +3,9 @@
 The engine answers `101 Switching Protocols`; from then on both sides send bytes. What they mean is left to others.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import httptools
 
@@ -21,8 +20,19 @@ class NotUpgraded(Exception):
         self.status, self.content = status, content
 
 
+class ReadingSide(Protocol):
+    async def read(self, size: int, /) -> bytes: ...
+
+
+class WritingSide(Protocol):
+    def write(self, content: bytes, /) -> None: ...
+    async def drain(self) -> None: ...
+    def write_eof(self) -> None: ...
+    def close(self) -> None: ...
+
+
 class RawStream:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: ReadingSide, writer: WritingSide) -> None:
         self._reader, self._writer = reader, writer
         self._first = b""
 
@@ -48,11 +58,6 @@ class RawStream:
                 raise ConnectionError(f"what came is not HTTP: {error}") from None
         raise NotUpgraded(parser.get_status_code(), answer.content)
 
-    @property
-    def can_end_input(self) -> bool:
-        """TLS cannot close one direction only."""
-        return self._writer.can_write_eof()
-
     async def blocks(self) -> AsyncGenerator[bytes]:
         """What the engine sends, to the end."""
         block = self._first or await self._reader.read(BLOCK_BYTES)
@@ -65,8 +70,7 @@ class RawStream:
         await self._writer.drain()
 
     async def end_input(self) -> None:
-        if self.can_end_input:
-            self._writer.write_eof()
+        self._writer.write_eof()
 
     def close(self) -> None:
         self._writer.close()

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
-from dovetail.backends.contract import CommandInput, Refusal, TerminalSize
+from dovetail.backends.contract import CommandInput, TerminalSize
 from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.engine_api import EngineApi, unframed
 from dovetail.backends.docker.raw_stream import RawStream
@@ -35,9 +35,6 @@ async def execute_in(
 
     if terminal is not None:
         await resize(terminal)
-    elif given is not None and not stream.can_end_input:
-        stream.close()
-        raise Refusal("input that ends cannot be passed to an engine over TLS; use a terminal (-t), or a file")
     async with _fed(stream, given, resize, END_OF_INPUT if has_terminal else b""):
         async for block in stream.blocks() if has_terminal else unframed(stream.blocks()):
             yield block

@@ -12,8 +12,7 @@ from tests.contract.backends.timed_logs import SinceATime
 from tests.servers.daemon import skip_without
 from tests.servers.ssh import SshServer, ssh_server
 
-from dovetail.backends.contract import Assignment, ExecutingBackend, Refusal
-from dovetail.control.services.command_input import InputPipe
+from dovetail.backends.contract import Assignment, ExecutingBackend
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("docker")]
 
@@ -33,21 +32,11 @@ class TestDockerSessionsOverASocket(Executing, Attaching, SinceATime):
         beside(subject, scene)
 
 
-class TestDockerSessionsOverTls(Attaching):
+class TestDockerSessionsOverTls(Executing, Attaching):
     @pytest.fixture
     def subject(self, tmp_path: Path, docker_servers: Hosts) -> Subject:
         server = docker_servers[1]
         return docker_subject(tmp_path, {"name": "two", "url": server.tcp_url, "tls": tls_of(server)})
-
-    test_a_terminal = Executing.test_a_terminal_has_its_size_its_echo_and_ctrl_c
-
-    def test_an_end_of_input_that_cannot_be_told_is_refused(self, subject: Subject) -> None:
-        async def scene(rig: Rig, work: Assignment) -> None:
-            assert isinstance(rig.backend, ExecutingBackend)
-            with pytest.raises(Refusal, match="over TLS; use a terminal"):
-                await anext(rig.backend.execute(work.key, ["cat"], InputPipe(b"x", ended=True)))
-
-        beside(subject, scene)
 
 
 @pytest.fixture(scope="module")
