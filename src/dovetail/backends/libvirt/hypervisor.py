@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import libvirt
@@ -26,6 +27,7 @@ from dovetail.backends.libvirt.host_facts import HostFacts, read_facts
 from dovetail.backends.libvirt.naming import DomainIdentity
 from dovetail.backends.libvirt.node import DomainMeter, describe, total_use
 from dovetail.backends.libvirt.power import Power
+from dovetail.backends.libvirt.remote_access import RemoteAccess
 from dovetail.backends.libvirt.settings import HypervisorSettings, LibvirtSettings
 from dovetail.backends.libvirt.storage import VmStorage
 from dovetail.backends.log_streams import whole_characters
@@ -51,11 +53,15 @@ class Hypervisor(ConnectedHost):
         journal: Journal,
         report: Report,
         same_host: Callable[[str, str], str | None],
+        folder: Path,
     ) -> None:
-        """`same_host(uuid, name)`: another hypervisor of the backend that is the same one under another name."""
+        """`same_host(uuid, name)`: another hypervisor of the backend that is the same one under another name.
+        `folder`: for what a connection needs."""
         super().__init__(settings.name, report, backend.look_interval_s)
         self.settings = settings
-        self.connections = HypervisorConnections(settings.connection, backend.parallel, backend.answer_within_s)
+        self.connections = HypervisorConnections(
+            RemoteAccess(settings, folder), backend.parallel, backend.answer_within_s
+        )
         storage = VmStorage(settings.pool or backend.pool, identity, backend.allow_paths)
         self.domains = HostDomains(identity, storage, backend.disk_cache)
         self._backend, self._identity, self._journal = backend, identity, journal

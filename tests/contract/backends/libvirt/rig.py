@@ -1,6 +1,7 @@
 """A libvirt backend over real hypervisors, whose VMs boot the tiny guest: it does what a workload's arguments say."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.backends.conformance import Subject
+from tests.contract.backends.conformance import Rig, Subject
 from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import machine, write_kernel
 
@@ -16,8 +17,10 @@ pytest.importorskip(
     "libvirt", reason="the Python package libvirt-python is not installed (Debian: libvirt-dev to build it)"
 )
 
+from dovetail.backends.contract import Assignment
 from dovetail.backends.libvirt.backend import LibvirtBackend
 from dovetail.backends.libvirt.settings import LibvirtSettings
+from dovetail.model.event import TaskStarted
 from dovetail.model.workloads.workload import Workload
 from dovetail.testing.lossy_proxy import LossyProxy
 
@@ -64,6 +67,37 @@ def libvirt_subject(folder: Path, server: LibvirtServer, settings: LibvirtSettin
         times_run=lambda key: server.starts(domain_name(settings, key)),
         runs_now=lambda key: domain_name(settings, key) in server.running(),
     )
+
+
+def bound(rig: Rig, spec: Workload, node: str = "hv1") -> Assignment:
+    work = rig.assignment(next(NUMBERS), spec)
+    return Assignment(work.key, work.task, node, spec)
+
+
+async def start(rig: Rig, spec: Workload, node: str = "hv1") -> str:
+    """Its key, once its start was reported and, if it has something to say, it has begun to do so."""
+    work = bound(rig, spec, node)
+    await rig.backend.bind(work)
+    await rig.reports.until(TaskStarted, work.key)
+    assert spec.vm is not None
+    for _ in range(600):
+        if (spec.vm.kernel_args or "").endswith("-") or (await rig.backend.logs(work.key, 0, 1000)).text:
+            return work.key
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{work.key} wrote nothing")
+
+
+async def until(holds: Callable[[], bool], what: str) -> None:
+    for _ in range(600):
+        if await asyncio.to_thread(holds):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"waited in vain for {what}")
+
+
+def backend_of(rig: Rig) -> LibvirtBackend:
+    assert isinstance(rig.backend, LibvirtBackend)
+    return rig.backend
 
 
 def with_hooks(subject: Subject, proxy: LossyProxy) -> Subject:

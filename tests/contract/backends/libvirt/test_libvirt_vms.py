@@ -1,24 +1,25 @@
 """VMs on real hypervisors: how they end, their console and power, snapshots, VMs of others, live migration."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.contract.backends.conformance import Rig, run_async, started
+from tests.contract.backends.conformance import run_async, started
 from tests.contract.backends.libvirt.rig import (
-    NUMBERS,
     Hosts,
+    backend_of,
+    bound,
     domain_name,
     host_of,
     libvirt_settings,
     libvirt_subject,
+    start,
+    until,
 )
 from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import kernel_args, machine
 
-from dovetail.backends.contract import Assignment, Phase, Refusal
-from dovetail.backends.libvirt.backend import LibvirtBackend
+from dovetail.backends.contract import Phase, Refusal
 from dovetail.backends.libvirt.settings import LibvirtSettings
 from dovetail.backends.vm_control import MachinePower
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
@@ -29,37 +30,6 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("libvirt")]
 FOREIGN = """<domain type='qemu'><name>{name}</name><memory unit='MiB'>8</memory><vcpu>1</vcpu>
 <os><type arch='x86_64' machine='pc'>hvm</type><kernel>{pool}/tiny-guest</kernel><cmdline>{args}</cmdline></os>
 <features><acpi/></features><devices><emulator>/usr/bin/qemu-system-x86_64</emulator></devices></domain>"""
-
-
-def bound(rig: Rig, spec: Workload, node: str = "hv1") -> Assignment:
-    work = rig.assignment(next(NUMBERS), spec)
-    return Assignment(work.key, work.task, node, spec)
-
-
-async def start(rig: Rig, spec: Workload, node: str = "hv1") -> str:
-    """Its key, once its start was reported and, if it has something to say, it has begun to do so."""
-    work = bound(rig, spec, node)
-    await rig.backend.bind(work)
-    await rig.reports.until(TaskStarted, work.key)
-    assert spec.vm is not None
-    for _ in range(600):
-        if (spec.vm.kernel_args or "").endswith("-") or (await rig.backend.logs(work.key, 0, 1000)).text:
-            return work.key
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{work.key} wrote nothing")
-
-
-async def until(holds: Callable[[], bool], what: str) -> None:
-    for _ in range(600):
-        if await asyncio.to_thread(holds):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"waited in vain for {what}")
-
-
-def backend_of(rig: Rig) -> LibvirtBackend:
-    assert isinstance(rig.backend, LibvirtBackend)
-    return rig.backend
 
 
 @pytest.fixture
