@@ -13,7 +13,7 @@ import socket
 import ssl
 import threading
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from dovetail.backends.failure_rules import FailureRule, FailureRules
 from dovetail.backends.libvirt.settings import HypervisorSettings
@@ -54,7 +54,7 @@ class RemoteAccess:
     def __init__(self, settings: HypervisorSettings, folder: Path) -> None:
         self._settings = settings
         self._lock, self._uri = threading.Lock(), ""
-        self._folder = (folder / "connections" / quote(settings.name, safe="")).absolute()
+        self._folder = (folder / "connections" / settings.name).absolute()
         self._names = {} if settings.tls is None else {  # what libvirt calls the files
             name: file
             for name, file in (
