@@ -8,6 +8,7 @@ Needs root. What boots there is in `tiny_guest.py`.
 """
 
 import importlib.util
+import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -75,7 +76,10 @@ class LibvirtServer:
         self.tls_uri = f"qemu+tls://127.0.0.1:{secure}/system"
         mounts = " && ".join(f"mount --bind {self._at(part)} {path}" for part, path in BOUND.items())
         start = f"exec libvirtd --listen --pid-file {self.folder / 'libvirtd.pid'} --config /etc/libvirt/libvirtd.conf"
-        script = f"mount --make-rprivate / && {mounts} && hostname {name} && {start}"
+        pages = self.folder / "hugepages"  # libvirt looks for a mount when it starts; not every kernel has this one
+        pages.mkdir(parents=True, exist_ok=True)
+        huge = f"{{ mount -t hugetlbfs none {pages} || true; }}"
+        script = f"mount --make-rprivate / && {mounts} && {huge} && hostname {name} && {start}"
         for path in BOUND.values():
             Path(path).mkdir(parents=True, exist_ok=True)
         self.daemon = Daemon(name, ["unshare", "--mount", "--uts", "sh", "-c", script], self.folder)
@@ -141,6 +145,16 @@ class LibvirtServer:
         self.daemon.kill()
         self.socket.unlink(missing_ok=True)
         self.start()
+
+    @contextmanager
+    def without(self, path: str) -> Iterator[None]:
+        """This host has nothing below a folder."""
+        inside = ["nsenter", "--mount", "--target", str(self.daemon.pid)]
+        subprocess.run([*inside, "mount", "-t", "tmpfs", "none", path], check=True, timeout=60)
+        try:
+            yield
+        finally:
+            subprocess.run([*inside, "umount", path], check=True, timeout=60)
 
     def running(self) -> list[str]:
         """The names of the domains that run, asked of the daemon."""
