@@ -62,12 +62,12 @@ class SshServer:
         options = ",".join(f'environment="{name}={value}"' for name, value in variables.items())
         self._allow(options)
 
-    def allow_only(self, command: str) -> None:
-        """Logins from now on run this, whatever they ask for, and get nothing else."""
-        self._allow(f'restrict,command="{command}"')
+    def allow_only(self, command: str, key: str | None = None) -> None:
+        """Logins from now on run this, whatever they ask for, and get nothing else. `key`: another public key."""
+        self._allow(f'restrict,command="{command}"', key)
 
-    def _allow(self, options: str) -> None:
-        self._allowed.write_text(f"{options} {self._key}\n".lstrip())
+    def _allow(self, options: str, key: str | None = None) -> None:
+        self._allowed.write_text(f"{options} {key or self._key}\n".lstrip())
 
     def start(self) -> None:
         CELL.mkdir(mode=0o755, exist_ok=True)

@@ -102,6 +102,8 @@ def test_uefi_firmware_looks_for_something_to_boot_and_goes_with_its_vm(
             said, log = "BdsDxe: failed to load Boot0001", first.pool / f"{plain}.log"
             await until(lambda: said in log.read_text(errors="replace"), "the words of the firmware")
             assert said in (await rig.backend.logs(key, 0, 100_000)).text
+            with pytest.raises(Refusal, match="pflash"):
+                await backend_of(rig).take_snapshot(key, "before")
             await backend_of(rig).migrate(key, "hv2")
             assert plain in second.running()
             assert variables[1].exists()
