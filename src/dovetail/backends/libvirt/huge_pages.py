@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import libvirt
+
 from dovetail.backends.libvirt.connection import HypervisorConnections
 from dovetail.backends.libvirt.domain_state import find_domain
 from dovetail.backends.libvirt.host_facts import HostFacts
@@ -14,16 +16,22 @@ from dovetail.model.workloads.virtual_machine import HugePages
 
 Virt = Any
 KIB = 1024
+_CANNOT_TELL = (libvirt.VIR_ERR_NO_SUPPORT, libvirt.VIR_ERR_INVALID_ARG, libvirt.VIR_ERR_OPERATION_FAILED)
 Taken = tuple[HugePages, int]
 
 
 def free_huge_pages(virt: Virt, facts: HostFacts) -> dict[HugePages, int]:
-    """Those that nobody uses now, for each size that the machine can have. Blocking."""
+    """Those that nobody uses now, for each size that the machine can have; all, where libvirt cannot tell. Blocking."""
     sizes = {size: size.bytes // KIB for size in facts.huge_pages}
     if not sizes:
         return {}
     first, last = min(facts.cells), max(facts.cells)
-    by_cell = virt.getFreePages(list(sizes.values()), first, last - first + 1)
+    try:
+        by_cell = virt.getFreePages(list(sizes.values()), first, last - first + 1)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() not in _CANNOT_TELL:
+            raise
+        return dict(facts.huge_pages)
     return {size: sum(int(cell.get(kib, 0)) for cell in by_cell.values()) for size, kib in sizes.items()}
 
 

@@ -26,6 +26,10 @@ DIAGNOSE_S = 3.0
 NOT_VERIFIED = "Failed to verify peer's certificate"
 MAX_LOG_CHARACTERS = 10_000
 MAX_ERROR_CHARACTERS = 500
+_FROM_PROGRAM = re.compile(
+    r"(?:Cannot recv data|End of file while reading data):(.*): (?:Connection reset by peer|Input/output error)",
+    re.DOTALL,
+)
 _BACKEND = FailureCause.BACKEND
 _ADVICE = FailureRules([
     # ssh.
@@ -101,7 +105,7 @@ class RemoteAccess:
             error = error.replace(str(self._folder / name), file)
         if NOT_VERIFIED in error:
             error = f"the certificate of libvirtd is refused: {self._not_verified() or error}"
-        return self._at_its_address(self._said_by_ssh() or _shortened(error))
+        return self._at_its_address(self._cause(error))
 
     def silence(self, within_s: float) -> str:
         """The error message for a call that got no answer."""
@@ -142,21 +146,17 @@ class RemoteAccess:
         words = shlex.join([called.program, *called.options_of(), *ALIVE])
         return f'#!/bin/sh\n: >{log}\nexec {words} -E {log} "$@"\n'
 
+    def _cause(self, error: str) -> str:
+        """Without what libvirt writes around the words of a program that it called, and with those of ssh itself."""
+        found = _FROM_PROGRAM.fullmatch(error)
+        if found is not None:
+            error = f"{found[1]} {self._said_by_ssh()}".strip() or error
+        return " ".join(error.split())[-MAX_ERROR_CHARACTERS:]
+
     def _said_by_ssh(self) -> str:
         """The last two lines that ssh wrote when it was called last: before them stands what it warns of at length."""
         try:
             text = self._log.read_text(errors="replace")[-MAX_LOG_CHARACTERS:]
         except OSError:
             return ""
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return " ".join(lines[-2:])[-MAX_ERROR_CHARACTERS:]
-
-
-def _shortened(error: str) -> str:
-    """Without what libvirt writes around the words of the program that it called."""
-    found = re.fullmatch(
-        r"(?:Cannot recv data|End of file while reading data): (.+): (?:Connection reset by peer|Input/output error)",
-        error,
-        re.DOTALL,
-    )
-    return " ".join((found[1] if found else error).split())[:MAX_ERROR_CHARACTERS]
+        return " ".join([line for line in text.splitlines() if line.strip()][-2:])
