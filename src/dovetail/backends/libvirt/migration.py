@@ -64,7 +64,7 @@ class LiveMigrations:
         try:
             definition = await self._send(key, source, target, to)
             here = await self.settle(record, source, target)
-        except libvirt.libvirtError as error:
+        except (libvirt.libvirtError, Refusal) as error:
             here = await self.settle(record, source, target)
             if here != target.name:
                 self._ended(key, began, "failed", str(error))

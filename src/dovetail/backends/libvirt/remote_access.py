@@ -43,7 +43,7 @@ _ADVICE = FailureRules([
                 "install libvirt's daemon there (Debian: libvirt-daemon-system)"),
     FailureRule("failed to connect socket|cannot connect to.*libvirt-sock", _BACKEND,
                 "start libvirtd there, and let the account use its socket: group libvirt"),
-    FailureRule("cannot run", _BACKEND, "correct ssh.program"),
+    FailureRule("exec: .*(not found|permission denied)", _BACKEND, "correct ssh.program"),
     # TLS.
     FailureRule("has expired|not yet (active|valid)", _BACKEND, "replace the certificate, or correct the clock"),
     FailureRule("known issuer|issuer certificate|self-signed|not trusted|failed to verify peer", _BACKEND,

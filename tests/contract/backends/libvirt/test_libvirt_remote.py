@@ -135,6 +135,7 @@ def test_a_vm_outlives_the_way_to_its_hypervisor_and_is_heard_of_again(
         ("port", "connect to host 127.0.0.1 port [0-9]+: Connection refused", "correct host and port in uri"),
         ("silence", "no answer in 3 s", "correct host and port in uri"),
         ("command", "not-there: (command )?not found", ""),
+        ("program", "exec: /no/ssh: not found", "correct ssh.program"),
     ],
 )
 def test_what_ssh_complains_of_is_why_the_hypervisor_is_offline_and_delays_no_other(
@@ -143,6 +144,8 @@ def test_what_ssh_complains_of_is_why_the_hypervisor_is_offline_and_delays_no_ot
     host = over_ssh(server)
     if wrong == "key":
         host = over_ssh(server, identity=server.stranger)
+    elif wrong == "program":
+        host = over_ssh(server, program=Path("/no/ssh"))
     elif wrong == "port":
         host = over_ssh(server, port=free_ports(1)[0])
     elif wrong in ("host key", "unknown host"):
