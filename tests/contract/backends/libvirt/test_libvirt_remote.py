@@ -9,7 +9,7 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.contract.backends.conformance import Rig, run_async, started
+from tests.contract.backends.conformance import Rig, Subject, run_async, started
 from tests.contract.backends.libvirt.rig import (
     Hosts,
     backend_of,
@@ -30,6 +30,7 @@ from tests.servers.tiny_guest import machine
 from dovetail.backends.contract import Phase, Refusal
 from dovetail.backends.libvirt.settings import LibvirtSettings
 from dovetail.model.event import NodeHealthChanged, TaskFinished
+from dovetail.testing.lifecycle import Lifecycle
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("libvirt")]
 
@@ -82,6 +83,14 @@ async def run_a_vm(rig: Rig, server: LibvirtServer, settings: LibvirtSettings) -
 
 def ssh_processes() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if child.name() == "ssh"]
+
+
+class TestLibvirtOverSsh(Lifecycle):
+    """From a bind to an end."""
+
+    @pytest.fixture
+    def subject(self, tmp_path: Path, libvirt_servers: Hosts, server: SshServer) -> Subject:
+        return libvirt_subject(tmp_path, libvirt_servers[0], libvirt_settings(over_ssh(server)))
 
 
 def test_a_vm_runs_behind_ssh_with_a_key_that_may_do_nothing_else(
