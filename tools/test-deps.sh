@@ -37,6 +37,7 @@ libvirtd                                libvirt-daemon-system
 virsh                                   libvirt-clients
 qemu-system-x86_64                      qemu-system-x86
 qemu-img                                qemu-utils
+/usr/share/OVMF/OVMF_CODE_4M.fd         ovmf
 /usr/lib/*/pkgconfig/libvirt.pc         libvirt-dev
 pkg-config                              pkgconf
 /etc/ssl/certs/ca-certificates.crt      ca-certificates

@@ -46,7 +46,7 @@ def docker_servers() -> Iterator[tuple["DockerServer", "DockerServer"]]:
 
 @pytest.fixture(scope="session")
 def libvirt_servers() -> Iterator[tuple["LibvirtServer", "LibvirtServer"]]:
-    """Two hypervisors with one storage pool."""
+    """Two hypervisors with one storage pool; the second also listens with TLS."""
     from tests.servers.libvirt import libvirt_hosts
 
     with libvirt_hosts("hv1", "hv2") as (first, second):

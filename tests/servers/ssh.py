@@ -38,7 +38,7 @@ CELL = Path("/run/sshd")
 class SshServer:
     """`identity` is the client's key."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, inside: int | None = None) -> None:
         (self.port,) = free_ports(1)
         self.address = f"root@127.0.0.1:{self.port}"
         self.identity, self.known_hosts = folder / "client_key", folder / "known_hosts"
@@ -52,12 +52,22 @@ class SshServer:
         settings.write_text(SETTINGS.format(port=self.port, folder=folder))
         self.set_environment({})
         # It starts itself anew for every caller, by the path that it was started with.
-        self.daemon = Daemon("sshd", [shutil.which("sshd") or "sshd", "-D", "-e", "-f", settings], folder)
+        command: list[str | Path] = [shutil.which("sshd") or "sshd", "-D", "-e", "-f", settings]
+        if inside is not None:
+            command = ["nsenter", "--mount", "--uts", "--target", str(inside), *command]
+        self.daemon = Daemon("sshd", command, folder)
 
     def set_environment(self, variables: Mapping[str, str]) -> None:
         """For logins from now on."""
         options = ",".join(f'environment="{name}={value}"' for name, value in variables.items())
-        self._allowed.write_text(f"{options} {self._key}\n".lstrip())
+        self._allow(options)
+
+    def allow_only(self, command: str, key: str | None = None) -> None:
+        """Logins from now on run this, whatever they ask for, and get nothing else. `key`: another public key."""
+        self._allow(f'restrict,command="{command}"', key)
+
+    def _allow(self, options: str, key: str | None = None) -> None:
+        self._allowed.write_text(f"{options} {key or self._key}\n".lstrip())
 
     def start(self) -> None:
         CELL.mkdir(mode=0o755, exist_ok=True)
@@ -75,11 +85,11 @@ class SshServer:
 
 
 @contextmanager
-def ssh_server() -> Iterator[SshServer]:
-    """Started, and stopped at the end."""
+def ssh_server(inside: int | None = None) -> Iterator[SshServer]:
+    """Started, and stopped at the end. `inside`: a process whose files and host name its logins see."""
     skip_without("sshd", "ssh", "ssh-keygen", root=True)
     with server_folder("ssh") as folder:
-        server = SshServer(folder)
+        server = SshServer(folder, inside)
         server.start()
         try:
             yield server

@@ -23,16 +23,19 @@ class SshSettings(Strict):
     ] = []
     """More options of ssh."""
 
-    def command_to(self, url: str) -> list[str]:
-        """The words before the command on the host of `ssh://user@host:port`. It never asks for a password: no user is
-        there to type it."""
-        parts = urlsplit(url)
-        words = [self.program, "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
+    def options_of(self) -> list[str]:
+        """The options for any host. ssh never asks for a password: no user is there to type it."""
+        words = ["-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
         if self.identity is not None:
             words += ["-i", self.identity, "-o", "IdentitiesOnly=yes"]
         if self.known_hosts is not None:
             words += ["-o", f"UserKnownHostsFile={self.known_hosts}", "-o", "StrictHostKeyChecking=yes"]
-        words += self.options
+        return [*words, *self.options]
+
+    def command_to(self, url: str) -> list[str]:
+        """The words before the command on the host of `ssh://user@host:port`."""
+        parts = urlsplit(url)
+        words = [self.program, *self.options_of()]
         if parts.port is not None:
             words += ["-p", str(parts.port)]
         if parts.username is not None:

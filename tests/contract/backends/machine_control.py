@@ -12,7 +12,7 @@ from tests.contract.backends.conformance import Rig, Subject, run_async, started
 from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import kernel_args, machine
 
-from dovetail.backends.contract import Phase, Refusal
+from dovetail.backends.contract import Assignment, Phase, Refusal
 from dovetail.backends.vm_control import MachineControl, MachinePower, MachineSeen
 from dovetail.model.event import TaskFinished, TaskStarted
 from dovetail.model.workloads.workload import Workload
@@ -60,6 +60,23 @@ async def seen_by(rig: Rig) -> dict[str, MachineSeen]:
     return {one.name: one for one in await control_of(rig).machines(nodes)}
 
 
+async def begun(rig: Rig, work: Assignment) -> str:
+    """Its key, once its start was reported and, if it has something to say, it has begun to do so: from then on its
+    guest hears the power button."""
+    await rig.backend.bind(work)
+    await rig.reports.until(TaskStarted, work.key)
+    assert work.spec.vm is not None
+    for _ in range(600):
+        if (work.spec.vm.kernel_args or "").endswith("-") or (await rig.backend.logs(work.key, 0, 1000)).text:
+            return work.key
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"{work.key} wrote nothing")
+
+
+async def start(rig: Rig, spec: Workload) -> str:
+    return await begun(rig, rig.assignment(next(NUMBERS), spec))
+
+
 class MachineControlSuite:
     @pytest.fixture
     def subject(self) -> Subject:
@@ -75,24 +92,13 @@ class MachineControlSuite:
         """The name of the domain of an attempt."""
         raise NotImplementedError
 
-    async def begun(self, rig: Rig, spec: Workload) -> str:
-        """Its key, once its guest has said something: from then on it hears the power button."""
-        work = rig.assignment(next(NUMBERS), spec)
-        await rig.backend.bind(work)
-        await rig.reports.until(TaskStarted, work.key)
-        for _ in range(600):
-            if (await rig.backend.logs(work.key, 0, 1000)).text:
-                return work.key
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"{work.key} wrote nothing")
-
     def test_a_vm_that_was_switched_off_goes_on_when_it_is_switched_on(
         self, subject: Subject, server: LibvirtServer, domain: Callable[[str], str]
     ) -> None:
         async def scene() -> None:
             async with started(subject) as rig:
                 control = control_of(rig)
-                key = await self.begun(rig, machine(text="up\n"))
+                key = await start(rig, machine(text="up\n"))
                 name = domain(key)
                 await control.set_power(key, MachinePower.OFF)
                 await until(lambda: name not in server.running(), "the end of the guest")
@@ -114,7 +120,7 @@ class MachineControlSuite:
         async def scene() -> None:
             async with started(subject) as rig:
                 control = control_of(rig)
-                key = await self.begun(rig, machine(text="up\n", vm={"disks": [{"size": "1MiB"}]}))
+                key = await start(rig, machine(text="up\n", vm={"disks": [{"size": "1MiB"}]}))
                 await control.take_snapshot(key, "before")
                 await control.take_snapshot(key, "before")
                 assert [(one.name, one.power) for one in await control.snapshots(key)] == [("before", "running")]
@@ -134,7 +140,7 @@ class MachineControlSuite:
     ) -> None:
         async def scene() -> None:
             async with started(subject) as rig:
-                key = await self.begun(rig, machine(text="up\n"))
+                key = await start(rig, machine(text="up\n"))
                 define_foreign(server, "somebodys")
                 try:
                     found = await seen_by(rig)

@@ -4,6 +4,7 @@ A page writes addresses as its readers have them. They are replaced by those of 
 run. Commands of the engine (`docker`, `kubectl`, `squeue`) find it through their environment.
 """
 
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -83,17 +84,36 @@ def _kubernetes(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
 
 
 @contextmanager
-def _libvirt(request: pytest.FixtureRequest, _: Path) -> Iterator[Engine]:
-    """Two hypervisors with one pool. The image of the page is empty: firmware that finds nothing to boot waits."""
+def _libvirt(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
+    """Two hypervisors with one pool, the first also behind SSH, the second also behind TLS. The image of the page is
+    empty: firmware that finds nothing to boot waits."""
+    from tests.servers.ssh import ssh_server
+
     servers: tuple[LibvirtServer, LibvirtServer] = request.getfixturevalue("libvirt_servers")
     first, second = servers
     image = first.pool / "debian-12.qcow2"
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "16M"], check=True, timeout=60)
-    yield Engine({
-        "qemu:///system": first.peer_uri,
-        "qemu+ssh://ops@10.0.0.8/system": second.peer_uri,
-        "10.0.0.8": "127.0.0.1",
-    })  # fmt: skip
+    keys = folder / "keys"
+    keys.mkdir()
+    assert second.authority is not None
+    client = second.authority.client("control-plane")
+    for name, file in (("ca", second.authority.certificate), ("cert", client.certificate), ("key", client.key)):
+        shutil.copy(file, keys / f"{name}.pem")
+    with ssh_server(inside=first.daemon.pid) as ssh:
+
+        def make_account() -> None:
+            ssh.allow_only("virt-ssh-helper qemu:///system", (keys / "id_ed25519.pub").read_text().strip())
+
+        replaced = {
+            "qemu:///system": first.peer_uri,
+            "qemu+ssh://ops@10.0.0.8/system": second.peer_uri,
+            "qemu+ssh://dovetail@10.0.0.7/system": f"qemu+ssh://{ssh.address}/system",
+            "qemu+tls://10.0.0.8/system": second.tls_uri,
+            "-t ed25519 10.0.0.7": f"-t ed25519 -p {ssh.port} 127.0.0.1",
+            "10.0.0.8": "127.0.0.1",
+            "/etc/dovetail": str(keys),
+        }
+        yield Engine(replaced, hooks={"account": make_account})
 
 
 @contextmanager

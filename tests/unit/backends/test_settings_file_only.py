@@ -9,6 +9,7 @@ from dovetail.backends.registry import KINDS, BackendEntry
 from dovetail.backends.settings_file_only import SettingsFileOnly, settings_file_fields
 
 SSH = {"name": "a", "url": "ssh://host"}
+FAR = {"name": "a", "uri": "qemu+ssh://ops@host/system"}
 TLS = {"ca": "/ca", "cert": "/cert", "key": "/key"}
 REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"kind": "docker", "hosts": [{**SSH, "ssh": {"program": "/bin/sh"}}]}, ["hosts[0].ssh.program"]),
@@ -19,6 +20,13 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
     ({"kind": "docker", "hosts": [{"name": "a", "url": "tcp://h:1", "tls": TLS}]},
      ["hosts[0].tls.ca", "hosts[0].tls.cert", "hosts[0].tls.key"]),
     ({"kind": "docker", "hosts": [SSH], "allow_paths": ["/"]}, ["allow_paths"]),
+    ({"kind": "libvirt", "hypervisors": [{"name": "a", "uri": "qemu+tls://h/system", "tls": TLS}]},
+     ["hypervisors[0].tls.ca", "hypervisors[0].tls.cert", "hypervisors[0].tls.key"]),
+    ({"kind": "libvirt", "hypervisors": [{**FAR, "ssh": {"identity": "/id", "known_hosts": "/k"}}]},
+     ["hypervisors[0].ssh.identity", "hypervisors[0].ssh.known_hosts"]),
+    ({"kind": "libvirt", "hypervisors": [{**FAR, "ssh": {"program": "/sh", "options": ["-oProxyCommand=id"]}}]},
+     ["hypervisors[0].ssh.program", "hypervisors[0].ssh.options"]),
+    ({"kind": "libvirt", "hypervisors": [{**FAR, "parameters": {"command": "/sh"}}]}, ["hypervisors[0].parameters"]),
     ({"kind": "kubernetes", "kubeconfig": "/etc/shadow"}, ["kubeconfig"]),
     ({"kind": "kubernetes", "allow_paths": ["/etc"]}, ["allow_paths"]),
     ({"kind": "slurm", "url": "http://evil:1", "user": "a", "token_file": "/etc/shadow"}, ["token_file"]),
@@ -30,6 +38,7 @@ REFUSED: list[tuple[dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 SENT: list[dict[str, Any]] = [
     {"kind": "docker", "hosts": [SSH], "registries": {"r.example": {"username": "a", "password": "b"}}},
+    {"kind": "libvirt", "hypervisors": [FAR]},
     {"kind": "kubernetes", "context": "prod", "namespace": "jobs"},
     {"kind": "slurm", "url": "https://head:6820", "user": "a", "token": "secret"},
     {"kind": "pbs", "url": "ssh://ops@head", "dialect": "openpbs", "place": "excl"},

@@ -15,9 +15,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from dovetail.backends.docker.raw_stream import RawStream, ReadingSide, WritingSide
-from dovetail.backends.docker.settings import HostSettings, Tls
+from dovetail.backends.docker.settings import HostSettings
 from dovetail.backends.docker.tls_stream import TlsStream
 from dovetail.backends.hosts.attempts import HostUnreachable
+from dovetail.backends.tls_files import Tls
 
 KEPT_CONNECTIONS = 20
 KEPT_FOR_S = 30.0

@@ -18,8 +18,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
-from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
+from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY
 from dovetail.backends.ssh_command import SshSettings
+from dovetail.backends.tls_files import Tls
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.text.strict import AtField, Host, NodeName, Strict, check_host, shown
@@ -30,23 +31,6 @@ Text = Annotated[str, Field(min_length=1, max_length=3000)]
 #: Part of container names, so restricted to what Docker accepts there.
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$")]
 SCHEMES = ("unix", "tcp", "ssh")
-
-
-class Tls(Strict):
-    """PEM files. `ca` signed the host's certificate; `cert` and `key` authenticate this client."""
-
-    ca: ServerFile
-    """The CA that signed the host's certificate, a PEM file."""
-    cert: ServerFile | None = None
-    """Our own certificate, a PEM file."""
-    key: ServerFile | None = None
-    """The key of our certificate, a PEM file."""
-
-    @model_validator(mode="after")
-    def _check_certificate(self) -> Self:
-        if (self.cert is None) != (self.key is None):
-            raise AtField(("cert" if self.cert is None else "key",), "is missing: cert and key are given together")
-        return self
 
 
 class Ssh(SshSettings):

@@ -65,7 +65,7 @@ class LibvirtBackend:
             machines=True,
             stale_for_s=settings.look_interval_s,
         )
-        self._settings = settings
+        self._settings, self._folder = settings, folder
         self._journal = Journal(folder)
         self._migrations = LiveMigrations(settings, self._journal)
         self._report: Report | None = None
@@ -78,7 +78,7 @@ class LibvirtBackend:
         identity = DomainIdentity(cluster, self.name)
         self._report = report
         self._hypervisors = {
-            one.name: Hypervisor(one, self._settings, identity, self._journal, report, self._same_host)
+            one.name: Hypervisor(one, self._settings, identity, self._journal, report, self._same_host, self._folder)
             for one in self._settings.hypervisors
         }
         for name in await self._journal.hosts():

@@ -15,6 +15,7 @@ import libvirt
 
 from dovetail.backends.hosts.attempts import HostUnreachable
 from dovetail.backends.libvirt.event_loop import ensure_event_loop
+from dovetail.backends.libvirt.remote_access import RemoteAccess
 
 KEEPALIVE_S, KEEPALIVES = 5, 3
 MOST_HUNG = 16
@@ -29,8 +30,8 @@ class HypervisorUnreachable(HostUnreachable):
 
 
 class HypervisorConnections:
-    def __init__(self, uri: str, parallel: int, answer_within_s: float) -> None:
-        self._uri, self._answer_within_s = uri, answer_within_s
+    def __init__(self, access: RemoteAccess, parallel: int, answer_within_s: float) -> None:
+        self._access, self._answer_within_s = access, answer_within_s
         self._slots = asyncio.Semaphore(parallel + 2)  # two for looking around while VMs are made
         self._threads = ThreadPoolExecutor(MOST_HUNG + parallel + 4, thread_name_prefix="libvirt")
         self._idle: list[Virt] = []
@@ -47,7 +48,7 @@ class HypervisorConnections:
             except libvirt.libvirtError as error:
                 if not self._alive(connection, error):
                     self._discard(connection)
-                    raise HypervisorUnreachable(str(error)) from error
+                    raise HypervisorUnreachable(self._access.words(str(error))) from error
                 self._keep(connection)
                 raise
             except HypervisorUnreachable:
@@ -62,9 +63,21 @@ class HypervisorConnections:
         """A connection of its own; the caller closes it."""
         ensure_event_loop()
         try:
-            return await self._in_thread(lambda: _open(self._uri), None, close)
+            return await self._in_thread(self._open, None, close)
+        except OSError as error:
+            raise HypervisorUnreachable(f"the server cannot prepare the connection: {error}") from error
+
+    def _open(self) -> Virt:
+        uri = self._access.prepared()
+        if unusable := self._access.unusable():
+            raise HypervisorUnreachable(unusable)
+        try:
+            connection = libvirt.open(uri)
         except libvirt.libvirtError as error:
-            raise HypervisorUnreachable(str(error)) from error
+            raise HypervisorUnreachable(self._access.words(str(error))) from error
+        with contextlib.suppress(libvirt.libvirtError):  # connections without a wire have none
+            connection.setKeepAlive(KEEPALIVE_S, KEEPALIVES)
+        return connection
 
     async def in_thread(self, work: Callable[[], T], within_s: float) -> T:
         """For calls on a connection that `open` returned."""
@@ -93,7 +106,7 @@ class HypervisorConnections:
             self._give_up(running, late)
             waiting.add_done_callback(_collect)
             if isinstance(error, TimeoutError):
-                raise HypervisorUnreachable(f"no answer in {within_s:g} s") from None
+                raise HypervisorUnreachable(self._access.silence(within_s)) from None
             raise
 
     def _give_up(self, running: "Future[T]", late: Callable[[T], None]) -> None:
@@ -128,13 +141,6 @@ class HypervisorConnections:
 def close(connection: Virt) -> None:
     with contextlib.suppress(Exception):
         connection.close()
-
-
-def _open(uri: str) -> Virt:
-    connection = libvirt.open(uri)
-    with contextlib.suppress(libvirt.libvirtError):  # connections without a wire have none
-        connection.setKeepAlive(KEEPALIVE_S, KEEPALIVES)
-    return connection
 
 
 def _collect(future: "asyncio.Future[Any]") -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element, SubElement
 
-from dovetail.backends.contract import Assignment, WorkloadRefusal
+from dovetail.backends.contract import Assignment, Refusal, WorkloadRefusal
 from dovetail.backends.libvirt.host_facts import GuestKind, HostFacts
 from dovetail.backends.libvirt.naming import DomainIdentity, DomainMark
 from dovetail.model.workloads.virtual_machine import Firmware, VirtualMachine, VirtualNetwork
@@ -56,6 +56,15 @@ def guest_kind(vm: VirtualMachine, facts: HostFacts) -> tuple[str, GuestKind]:
     return arch, facts.guests[arch]
 
 
+def _cpu_list(number: int, facts: HostFacts) -> str:
+    """The CPUs of a NUMA cell. Raises Refusal for a cell that the hypervisor does not have, or that has none."""
+    cell = facts.cells.get(number)
+    if cell is None or not cell.cpus:
+        able = ", ".join(str(one) for one, found in sorted(facts.cells.items()) if found.cpus) or "none"
+        raise Refusal(f"the hypervisor has no NUMA cell {number} with CPUs; it has {able}")
+    return ",".join(map(str, cell.cpus))
+
+
 def domain_xml(
     assignment: Assignment,
     identity: DomainIdentity,
@@ -73,7 +82,7 @@ def domain_xml(
     SubElement(domain, "uuid").text = identity.uuid(assignment.key)
     SubElement(domain, "title").text = f"{spec.namespace}/{spec.name} ({assignment.key})"
     SubElement(domain, "metadata").append(mark.element())
-    _sizes(domain, spec, vm)
+    _sizes(domain, spec, vm, facts)
     _boot(domain, vm, arch, files)
     features = SubElement(domain, "features")
     if facts.driver != "test":
@@ -86,25 +95,33 @@ def domain_xml(
     return ET.tostring(domain, encoding="unicode")
 
 
-def log_kept_xml(text: str) -> str:
-    """The same domain, but QEMU continues its console log: for the hypervisor that a running VM is migrated to."""
+def migrated_xml(text: str, target: HostFacts) -> str:
+    """A running domain for the hypervisor that it is migrated to: QEMU continues its console log, and a VM that stays
+    in a NUMA cell gets the CPUs of that cell there. Raises Refusal if there is none."""
     domain = ET.fromstring(text)  # noqa: S314 - libvirt wrote it
     for log in domain.iter("log"):
         log.set("append", "on")
+    bound, cpus = domain.find("numatune/memory"), domain.find("vcpu")
+    if bound is not None and cpus is not None:
+        cpus.set("cpuset", _cpu_list(int(bound.get("nodeset", "0")), target))
     return ET.tostring(domain, encoding="unicode")
 
 
-def _sizes(domain: Element, spec: Workload, vm: VirtualMachine) -> None:
+def _sizes(domain: Element, spec: Workload, vm: VirtualMachine, facts: HostFacts) -> None:
     asked = math.ceil(spec.resources.memory / KIB)
     most = asked if spec.limits.memory is None else max(asked, spec.limits.memory // KIB)
+    if vm.huge_pages is not None:  # whole pages, and no more than were counted: QEMU takes all of them at once
+        page_kib = vm.huge_pages.bytes // KIB
+        asked = most = math.ceil(asked / page_kib) * page_kib
+        pages = SubElement(SubElement(domain, "memoryBacking"), "hugepages")
+        SubElement(pages, "page", size=str(page_kib), unit="KiB")
     SubElement(domain, "memory", unit="KiB").text = str(most)
     SubElement(domain, "currentMemory", unit="KiB").text = str(asked)
-    SubElement(domain, "vcpu").text = str(max(1, math.ceil(spec.resources.cpu)))
-    if vm.huge_pages is not None:
-        pages = SubElement(SubElement(domain, "memoryBacking"), "hugepages")
-        SubElement(pages, "page", size=str(vm.huge_pages.bytes // KIB), unit="KiB")
+    cpus = SubElement(domain, "vcpu")
+    cpus.text = str(max(1, math.ceil(spec.resources.cpu)))
     if vm.numa_cell is not None:
         SubElement(SubElement(domain, "numatune"), "memory", mode="strict", nodeset=str(vm.numa_cell))
+        cpus.set("cpuset", _cpu_list(vm.numa_cell, facts))
     if spec.limits.cpu is not None:
         tune = SubElement(domain, "cputune")
         SubElement(tune, "global_period").text = str(QUOTA_PERIOD_US)
@@ -113,7 +130,14 @@ def _sizes(domain: Element, spec: Workload, vm: VirtualMachine) -> None:
 
 
 def _boot(domain: Element, vm: VirtualMachine, arch: str, files: VmFiles) -> None:
-    boot = SubElement(domain, "os", {"firmware": "efi"} if vm.firmware is Firmware.UEFI else {})
+    boot = SubElement(domain, "os")
+    if vm.firmware is not Firmware.BIOS:
+        # Said in both cases: libvirt prefers Secure Boot, with which nothing boots that is not signed.
+        boot.set("firmware", "efi")
+        secure = "yes" if vm.firmware is Firmware.UEFI_SECURE else "no"
+        features = SubElement(boot, "firmware")
+        for name in ("secure-boot", "enrolled-keys"):
+            SubElement(features, "feature", enabled=secure, name=name)
     machine = vm.machine or MACHINES.get(arch)
     SubElement(boot, "type", {"arch": arch, **({"machine": machine} if machine else {})}).text = "hvm"
     for name, value in (("kernel", files.kernel), ("initrd", files.initrd), ("cmdline", vm.kernel_args)):

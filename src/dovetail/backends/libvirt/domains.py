@@ -15,7 +15,7 @@ from dovetail.backends.libvirt.power import LastEnd, Power
 from dovetail.backends.libvirt.storage import VmStorage
 
 Virt = Any
-_UNDEFINE = (
+UNDEFINE = (
     libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
     | libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA
     | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
@@ -120,7 +120,7 @@ class HostDomains:
                 if domain.isActive():
                     domain.destroy()
             with already_so():
-                domain.undefineFlags(_UNDEFINE if self.has_storage else 0)
+                domain.undefineFlags(UNDEFINE if self.has_storage else 0)
         elif domain is not None:
             with already_so():
                 write_mark(domain, None)

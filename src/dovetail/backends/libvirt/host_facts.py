@@ -19,7 +19,15 @@ class GuestKind:
 
 
 @dataclass(frozen=True, slots=True)
+class NumaCell:
+    memory_bytes: int
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
+    """`huge_pages`: how many there are, used or not, of each size that the machine can have."""
+
     uuid: str
     hostname: str
     driver: str  # "qemu", "test"
@@ -27,7 +35,7 @@ class HostFacts:
     cpus: int
     memory_bytes: int
     guests: dict[str, GuestKind]
-    numa_cells: int
+    cells: dict[int, NumaCell]
     huge_pages: dict[HugePages, int]
 
 
@@ -44,15 +52,6 @@ def read_facts(virt: Virt, *, emulate: bool = False) -> HostFacts:
         domain = "kvm" if "kvm" in domains and not emulate else domains[0] if domains else "qemu"
         guests[arch.get("name", "")] = GuestKind(arch.findtext("emulator") or "", domain)
     cells = described.findall("host/topology/cells/cell")
-    pages = {
-        size: sum(
-            int(one.text or 0)
-            for cell in cells
-            for one in cell.findall("pages")
-            if int(one.get("size", "0")) * KIB == size.bytes
-        )
-        for size in HugePages
-    }
     return HostFacts(
         uuid=described.findtext("host/uuid") or virt.getHostname(),
         hostname=str(virt.getHostname()),
@@ -61,6 +60,20 @@ def read_facts(virt: Virt, *, emulate: bool = False) -> HostFacts:
         cpus=int(info[2]),
         memory_bytes=int(info[1]) * KIB * KIB,
         guests=guests,
-        numa_cells=max(1, len(cells)),
-        huge_pages={size: count for size, count in pages.items() if count},
+        cells={int(cell.get("id", "0")): _cell(cell) for cell in cells},
+        huge_pages=_huge_pages(cells),
     )
+
+
+def _cell(cell: ET.Element) -> NumaCell:
+    cpus = sorted(int(cpu.get("id", "0")) for cpu in cell.findall("cpus/cpu"))
+    return NumaCell(int(cell.findtext("memory") or 0) * KIB, tuple(cpus))
+
+
+def _huge_pages(cells: list[ET.Element]) -> dict[HugePages, int]:
+    found: dict[HugePages, int] = {}
+    for page in (page for cell in cells for page in cell.findall("pages")):
+        for size in HugePages:
+            if int(page.get("size", "0")) * KIB == size.bytes:
+                found[size] = found.get(size, 0) + int(page.text or 0)
+    return found

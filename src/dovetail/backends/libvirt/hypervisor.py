@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import libvirt
@@ -23,15 +24,18 @@ from dovetail.backends.libvirt.connection import HypervisorConnections, Hypervis
 from dovetail.backends.libvirt.domain_state import DomainStats, all_domains, find_domain, mark_of
 from dovetail.backends.libvirt.domains import HostDomains
 from dovetail.backends.libvirt.host_facts import HostFacts, read_facts
+from dovetail.backends.libvirt.huge_pages import OfferedPages, free_huge_pages
 from dovetail.backends.libvirt.naming import DomainIdentity
 from dovetail.backends.libvirt.node import DomainMeter, describe, total_use
 from dovetail.backends.libvirt.power import Power
+from dovetail.backends.libvirt.remote_access import RemoteAccess
 from dovetail.backends.libvirt.settings import HypervisorSettings, LibvirtSettings
 from dovetail.backends.libvirt.storage import VmStorage
 from dovetail.backends.log_streams import whole_characters
 from dovetail.backends.retention import to_remove
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
+from dovetail.model.workloads.virtual_machine import HugePages
 
 TIDY_INTERVAL_S = 60.0
 OFFERED_FOR_S = 60.0
@@ -51,17 +55,22 @@ class Hypervisor(ConnectedHost):
         journal: Journal,
         report: Report,
         same_host: Callable[[str, str], str | None],
+        folder: Path,
     ) -> None:
-        """`same_host(uuid, name)`: another hypervisor of the backend that is the same one under another name."""
+        """`same_host(uuid, name)`: another hypervisor of the backend that is the same one under another name.
+        `folder`: for what a connection needs."""
         super().__init__(settings.name, report, backend.look_interval_s)
         self.settings = settings
-        self.connections = HypervisorConnections(settings.connection, backend.parallel, backend.answer_within_s)
+        self.connections = HypervisorConnections(
+            RemoteAccess(settings, folder), backend.parallel, backend.answer_within_s
+        )
         storage = VmStorage(settings.pool or backend.pool, identity, backend.allow_paths)
         self.domains = HostDomains(identity, storage, backend.disk_cache)
         self._backend, self._identity, self._journal = backend, identity, journal
         self._same_host = same_host
         self._foreign: dict[str, str | None] = {}  # keys of domains that we did not name, by UUID
         self._offered: dict[str, float] = {}  # domains of others that will be adopted: until when, by UUID
+        self._pages = OfferedPages(self.connections)
         self._observer, self._meter = DomainMeter(), DomainMeter()
         self._events: tuple[Virt, int] | None = None
         self.attempts = LibvirtAttempts(
@@ -84,17 +93,29 @@ class Hypervisor(ConnectedHost):
     async def describe(self) -> Node:
         """The current node, asked of the hypervisor."""
 
-        def ask(virt: Virt) -> tuple[int, list[DomainStats]]:
+        def ask(virt: Virt) -> tuple[int, list[DomainStats], dict[HugePages, int]]:
             size = self.domains.storage.size_bytes(virt) if self.domains.has_storage else 0
-            return size, all_domains(virt)
+            # In this order: a VM that starts in between has its pages counted as those of others, for one look.
+            return size, all_domains(virt), free_huge_pages(virt, self.facts)
 
-        size, found = await self.connections.call(ask)
+        size, found, free = await self.connections.call(ask)
         ours = await self._ours(found)
+        pages = await self._huge_pages(ours, free)
         now = time.monotonic()
         self._offered = {uuid: until for uuid, until in self._offered.items() if until > now}
         mine = {domain.uuid for domain in ours.values()} | set(self._offered)
         others = [domain for domain in found if domain.uuid not in mine]
-        return describe(self._identity.backend, self.settings, self.facts, size, others)
+        return describe(self._identity.backend, self.settings, self.facts, size, others, pages)
+
+    async def _huge_pages(self, ours: dict[str, DomainStats], free: dict[HugePages, int]) -> dict[HugePages, int]:
+        """Without those that others have. An adopted VM has not asked for its pages, so they count as theirs."""
+        if not free:
+            return {}
+        made = {one.uuid for key, one in ours.items() if key not in self.domains.adopted and one.power is not Power.OFF}
+        offered = await self._pages.with_ours(free, made)
+        if any(count > self.facts.huge_pages.get(size, 0) for size, count in offered.items()):
+            await self._read_facts()  # somebody may have reserved more of them
+        return {size: min(count, self.facts.huge_pages.get(size, 0)) for size, count in offered.items()}
 
     async def seen(self) -> list[tuple[str | None, DomainStats]]:
         """All its domains, with the keys of ours."""
@@ -137,15 +158,18 @@ class Hypervisor(ConnectedHost):
     # --- how the hypervisor is -------------------------------------------------------------------------------
 
     async def _greet(self) -> Node:
-        # The first time after an installation, libvirt tries out all emulators, which takes seconds.
-        read = partial(read_facts, emulate=self._backend.emulate)
-        self.domains.facts = await self.connections.call(read, self._backend.start_within_s)
+        await self._read_facts()
         node = await self.describe()
         same = self._same_host(self.facts.uuid, self.name)
         if same is not None:
             raise HypervisorUnreachable(f"it is the same host as {same!r} (same UUID); remove one from the settings")
         await self._begin_events()
         return node
+
+    async def _read_facts(self) -> None:
+        # The first time after an installation, libvirt tries out all emulators, which takes seconds.
+        read = partial(read_facts, emulate=self._backend.emulate)
+        self.domains.facts = await self.connections.call(read, self._backend.start_within_s)
 
     async def _disconnected(self) -> None:
         await self._end_events()

@@ -18,8 +18,8 @@ import libvirt
 from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import Refusal
 from dovetail.backends.libvirt.connection import HypervisorUnreachable, Virt, close
-from dovetail.backends.libvirt.domain_xml import log_kept_xml
-from dovetail.backends.libvirt.domains import HostDomains
+from dovetail.backends.libvirt.domain_xml import migrated_xml
+from dovetail.backends.libvirt.domains import UNDEFINE, HostDomains
 from dovetail.backends.libvirt.hypervisor import Hypervisor
 from dovetail.backends.libvirt.power import Power
 from dovetail.backends.libvirt.settings import LibvirtSettings
@@ -60,10 +60,11 @@ class LiveMigrations:
             one.attempts.moving.add(key)
         began = time.monotonic()
         self._progress[key] = MigrationProgress(source.name, target.name, "running", 0.0)
+        definition = ""
         try:
-            await self._send(key, source, target, to)
+            definition = await self._send(key, source, target, to)
             here = await self.settle(record, source, target)
-        except libvirt.libvirtError as error:
+        except (libvirt.libvirtError, Refusal) as error:
             here = await self.settle(record, source, target)
             if here != target.name:
                 self._ended(key, began, "failed", str(error))
@@ -74,6 +75,7 @@ class LiveMigrations:
         if here != target.name:
             self._ended(key, began, "failed", "it stayed where it was")
             raise Refusal(f"it was not migrated to {target.name}, and runs on on {source.name}")
+        await self._remove_variables(source, definition)
         await self._note_totals(key, target)
         self._ended(key, began, "done", "")
 
@@ -115,7 +117,8 @@ class LiveMigrations:
 
     # --- one migration ---------------------------------------------------------------------------------------
 
-    async def _send(self, key: str, source: Hypervisor, target: Hypervisor, to: str) -> None:
+    async def _send(self, key: str, source: Hypervisor, target: Hypervisor, to: str) -> str:
+        """Its definition on the source, which is gone there."""
         if not self._settings.shared_storage and source.domains.has_storage and key not in source.domains.adopted:
             await self._copy_log(key, source, target)
         virt = await source.connections.open()
@@ -127,7 +130,7 @@ class LiveMigrations:
                 )
             )
             try:
-                await asyncio.shield(begin)
+                return await asyncio.shield(begin)
             except HypervisorUnreachable:
                 await self.abort(key, source)
                 raise
@@ -136,13 +139,14 @@ class LiveMigrations:
             await asyncio.gather(watching, return_exceptions=True)
             close(virt)
 
-    def _migrate(self, virt: Virt, key: str, source: Hypervisor, target: Hypervisor, to: str) -> None:
-        """Blocks until it is over."""
+    def _migrate(self, virt: Virt, key: str, source: Hypervisor, target: Hypervisor, to: str) -> str:
+        """Blocks until it is over. Returns its definition on the source, for one of ours."""
         domain = source.domains.required(virt, key)
+        definition = "" if key in source.domains.adopted else str(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
         given: dict[str, Any] = {}
         if key not in source.domains.adopted:
             form = libvirt.VIR_DOMAIN_XML_MIGRATABLE | libvirt.VIR_DOMAIN_XML_SECURE
-            given[libvirt.VIR_MIGRATE_PARAM_DEST_XML] = log_kept_xml(domain.XMLDesc(form))
+            given[libvirt.VIR_MIGRATE_PARAM_DEST_XML] = migrated_xml(domain.XMLDesc(form), target.facts)
         if (address := target.settings.migration_address) is not None:
             given[libvirt.VIR_MIGRATE_PARAM_URI] = f"tcp://{address}"
             given[libvirt.VIR_MIGRATE_PARAM_LISTEN_ADDRESS] = address
@@ -158,7 +162,14 @@ class LiveMigrations:
                 if error.get_error_code() != libvirt.VIR_ERR_OPERATION_TIMEOUT or not domain.isActive():
                     raise
                 continue
+            return definition
+
+    async def _remove_variables(self, source: Hypervisor, definition: str) -> None:
+        """Of UEFI. libvirt leaves that file on the source, and removes it only together with a definition."""
+        if not definition or ET.fromstring(definition).find("os[@firmware='efi']") is None:  # noqa: S314 - of libvirt
             return
+        with contextlib.suppress(libvirt.libvirtError, HypervisorUnreachable):  # a definition goes with the next look
+            await source.connections.call(lambda virt: virt.defineXML(definition).undefineFlags(UNDEFINE))
 
     async def _copy_log(self, key: str, source: Hypervisor, target: Hypervisor) -> None:
         there = await target.connections.open()

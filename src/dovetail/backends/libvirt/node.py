@@ -11,6 +11,7 @@ from dovetail.backends.libvirt.settings import HypervisorSettings
 from dovetail.model.node import Node
 from dovetail.model.resources import CPU, DEFAULT_NODE_SLOTS, DISK, MEMORY, SLOTS, Amounts, capacity_of
 from dovetail.model.task_use import TaskUse
+from dovetail.model.workloads.virtual_machine import MIB, HugePages, numa_resource
 from dovetail.model.workloads.workload import WorkloadKind
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -18,9 +19,15 @@ MAX_LABEL = 253
 
 
 def describe(
-    backend: str, host: HypervisorSettings, facts: HostFacts, pool_bytes: int, others: Iterable[DomainStats]
+    backend: str,
+    host: HypervisorSettings,
+    facts: HostFacts,
+    pool_bytes: int,
+    others: Iterable[DomainStats],
+    huge_pages: Mapping[HugePages, int],
 ) -> Node:
-    """`others`: domains that are not ours. Those that are off take nothing but disk."""
+    """`others`: domains that are not ours. Those that are off take nothing but disk. `huge_pages`: those that are free
+    or that our VMs have."""
     own, more = host.capacity, host.overcommit
     cpu = (float(facts.cpus) if own.cpu is None else own.cpu) * more.cpu
     memory = (facts.memory_bytes if own.memory is None else own.memory) * more.memory
@@ -30,13 +37,14 @@ def describe(
         MEMORY: max(0, int(memory) - sum(domain.memory_bytes for domain in taken)),
         DISK: pool_bytes if own.disk is None else own.disk,
         SLOTS: DEFAULT_NODE_SLOTS if own.slots is None else own.slots,
-        **{size.resource: count for size, count in facts.huge_pages.items()},
+        **{size.resource: count for size, count in huge_pages.items()},
+        **{numa_resource(cell): int(one.memory_bytes * more.memory) // MIB for cell, one in facts.cells.items()},
     }
     measured = {
         "arch": _ARCHITECTURES.get(facts.arch, facts.arch),
         "hostname": facts.hostname[:MAX_LABEL],
         "hypervisor": facts.driver,
-        "numa_cells": str(facts.numa_cells),
+        "numa_cells": str(max(1, len(facts.cells))),
     }
     return Node(
         name=host.name,

@@ -5,7 +5,8 @@ backends:
     kind: libvirt
     hypervisors:
       - {name: here, uri: "qemu:///system"}
-      - {name: rack7, uri: "qemu+ssh://ops@10.0.0.7/system", overcommit: {cpu: 4, memory: 1.2}}
+      - {name: rack7, uri: "qemu+ssh://ops@10.0.0.7/system", ssh: {identity: /etc/dovetail/id_ed25519}}
+      - {name: rack8, uri: "qemu+tls://10.0.0.8/system", tls: {ca: ca.pem, cert: cert.pem, key: key.pem}}
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY
+from dovetail.backends.ssh_command import SshSettings
+from dovetail.backends.tls_files import Tls
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.text.strict import AtField, Host, NodeName, Strict, shown
 from dovetail.model.workloads.selection import Labels, Taint
@@ -58,7 +61,11 @@ class HypervisorSettings(Strict):
     uri: Uri
     """The connection, as for `virsh -c`: `qemu:///system`, `qemu+ssh://user@host/system`, `qemu+tls://host/system`."""
     parameters: Annotated[dict[Parameter, str], Field(max_length=20), SETTINGS_FILE_ONLY] = {}
-    """Parameters of the connection, which stand after `?` elsewhere: `keyfile`, `socket`, `no_verify`, …"""
+    """Parameters of the connection, which stand after `?` elsewhere: `socket`, `netcat`, `no_verify`, …"""
+    ssh: SshSettings = SshSettings()
+    """How ssh is called, for `qemu+ssh://`."""
+    tls: Tls | None = None
+    """Certificates, for `qemu+tls://`; by default those that libvirt finds on the machine of the server."""
     peer_uri: Uri | None = None
     """How other hypervisors reach this one, to migrate VMs to it; by default `uri`, if it names a host."""
     migration_address: Host | None = None
@@ -77,9 +84,14 @@ class HypervisorSettings(Strict):
     """Where others reach the services of VMs on this host, if they share its address."""
 
     @property
-    def connection(self) -> str:
-        """As libvirt takes it."""
-        return f"{self.uri}?{urlencode(self.parameters)}" if self.parameters else self.uri
+    def transport(self) -> str:
+        """How the hypervisor is reached: `ssh`, `tls`, `unix`, …; empty for one on the machine of the server."""
+        return urlsplit(self.uri).scheme.partition("+")[2]
+
+    def connection(self, **more: str) -> str:
+        """As libvirt takes it. `more`: parameters of the connection; those in the settings count."""
+        parameters = more | self.parameters
+        return f"{self.uri}?{urlencode(parameters)}" if parameters else self.uri
 
     @property
     def reached_by_peers(self) -> str | None:
@@ -93,6 +105,19 @@ class HypervisorSettings(Strict):
                 raise AtField((field,), f"{shown(uri)} is not a connection to QEMU; write {_FORMS}")
             if uri is not None and "?" in uri:
                 raise AtField((field,), "ends before the '?'; write what stands after it under parameters")
+        return self
+
+    @model_validator(mode="after")
+    def _check_transport(self) -> Self:
+        parts = urlsplit(self.uri)
+        if self.transport in ("ssh", "tls") and not parts.hostname:
+            raise AtField(("uri",), f"needs a host, such as qemu+{self.transport}://host/system")
+        if self.transport == "ssh" and any((name or "").startswith("-") for name in (parts.hostname, parts.username)):
+            raise AtField(("uri",), "has a host or user that begins with '-'; ssh would take it for an option")
+        if self.tls is not None and self.transport != "tls":
+            raise AtField(("tls",), "goes with qemu+tls://")
+        if self.ssh != SshSettings() and self.transport != "ssh":
+            raise AtField(("ssh",), "goes with qemu+ssh://")
         return self
 
 
@@ -112,10 +137,10 @@ def _check_hypervisors(hypervisors: list[HypervisorSettings]) -> list[Hypervisor
     for index, one in enumerate(hypervisors):
         if one.name in names:
             raise AtField((index, "name"), f"{one.name!r} stands twice; each hypervisor is a node of its own")
-        if one.connection in uris:
+        if one.connection() in uris:
             raise AtField((index, "uri"), f"{shown(one.uri)} stands twice; one hypervisor is one node")
         names.add(one.name)
-        uris.add(one.connection)
+        uris.add(one.connection())
     return hypervisors
 
 

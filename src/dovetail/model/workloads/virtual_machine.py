@@ -15,6 +15,7 @@ from dovetail.model.text.strict import AtField, Strict, shared, shown
 
 MAX_SEED_BYTES = 256 * 1024
 HUGE_PAGES = "libvirt.org/hugepages-"
+MIB = 2**20
 _VOLUME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", re.ASCII)
 
 
@@ -41,8 +42,11 @@ DomainName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(
 
 
 class Firmware(StrEnum):
+    """`UEFI_SECURE`: with Secure Boot, so only what is signed boots."""
+
     BIOS = "bios"
     UEFI = "uefi"
+    UEFI_SECURE = "uefi-secure"
 
 
 class HugePages(StrEnum):
@@ -57,6 +61,11 @@ class HugePages(StrEnum):
     def resource(self) -> str:
         """Hypervisors offer their huge pages as this extended resource."""
         return f"{HUGE_PAGES}{self.value}"
+
+
+def numa_resource(cell: int) -> str:
+    """Hypervisors offer the memory of each NUMA cell as this extended resource, in MiB."""
+    return f"libvirt.org/numa-{cell}-MiB"
 
 
 class VirtualDisk(Strict):
@@ -129,6 +138,15 @@ class VirtualMachine(Strict):
         for name in ("initrd", "kernel_args"):
             if getattr(self, name) is not None and self.kernel is None:
                 raise AtField((name,), "goes with kernel, which is not given")
-        if self.kernel is not None and self.firmware is Firmware.UEFI:
-            raise AtField(("firmware",), "uefi boots from a disk; leave it out, or leave kernel out")
+        if self.kernel is not None and self.firmware is not Firmware.BIOS:
+            raise AtField(("firmware",), f"{self.firmware} boots from a disk; leave it out, or leave kernel out")
         return self
+
+    def taken(self, memory_bytes: int) -> dict[str, tuple[str, int]]:
+        """The extended resources that its memory takes, by the field that says so."""
+        found = {}
+        if self.huge_pages is not None:
+            found["huge_pages"] = (self.huge_pages.resource, -(-memory_bytes // self.huge_pages.bytes))
+        if self.numa_cell is not None:
+            found["numa_cell"] = (numa_resource(self.numa_cell), -(-memory_bytes // MIB))
+        return found

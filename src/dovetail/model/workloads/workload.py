@@ -417,11 +417,10 @@ class Workload(TaskTemplate):
             raise AtField(("resources", "memory"), "is missing: a VM gets the memory that it asks for")
         if self.vm.adopt is not None and (self.replicas != 1 or self.roles):
             raise AtField(("vm", "adopt"), "takes over one VM; leave replicas and roles out")
-        if (pages := self.vm.huge_pages) is not None:
-            needed = -(-self.resources.memory // pages.bytes)
-            if self.resources.amounts().get(pages.resource, 0) != needed:
-                words = f"write {pages.resource}: {needed} under resources, so that they are counted"
-                raise AtField(("vm", "huge_pages"), f"its memory takes {needed} pages of {pages}; {words}")
+        for field, (resource, needed) in self.vm.taken(self.resources.memory).items():
+            if self.resources.amounts().get(resource, 0) != needed:
+                words = f"its memory takes {needed} of them; write {resource}: {needed} under resources"
+                raise AtField(("vm", field), f"{words}, so that they are counted")
         return self
 
     @model_validator(mode="after")

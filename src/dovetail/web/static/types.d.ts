@@ -1991,9 +1991,10 @@ export interface components {
         };
         /**
          * Firmware
+         * @description `UEFI_SECURE`: with Secure Boot, so only what is signed boots.
          * @enum {string}
          */
-        Firmware: "bios" | "uefi";
+        Firmware: "bios" | "uefi" | "uefi-secure";
         /**
          * Flow
          * @description To whom the task has connected, and how much went each way since the last report.

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.backends.conformance import Subject
+from tests.contract.backends.conformance import Rig, Subject
+from tests.contract.backends.machine_control import NUMBERS, begun
 from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import machine, write_kernel
 
@@ -16,6 +17,7 @@ pytest.importorskip(
     "libvirt", reason="the Python package libvirt-python is not installed (Debian: libvirt-dev to build it)"
 )
 
+from dovetail.backends.contract import Assignment
 from dovetail.backends.libvirt.backend import LibvirtBackend
 from dovetail.backends.libvirt.settings import LibvirtSettings
 from dovetail.model.workloads.workload import Workload
@@ -62,6 +64,20 @@ def libvirt_subject(folder: Path, server: LibvirtServer, settings: LibvirtSettin
         times_run=lambda key: server.starts(domain_name(settings, key)),
         runs_now=lambda key: domain_name(settings, key) in server.running(),
     )
+
+
+def bound(rig: Rig, spec: Workload, node: str = "hv1") -> Assignment:
+    work = rig.assignment(next(NUMBERS), spec)
+    return Assignment(work.key, work.task, node, spec)
+
+
+async def start(rig: Rig, spec: Workload, node: str = "hv1") -> str:
+    return await begun(rig, bound(rig, spec, node))
+
+
+def backend_of(rig: Rig) -> LibvirtBackend:
+    assert isinstance(rig.backend, LibvirtBackend)
+    return rig.backend
 
 
 def with_hooks(subject: Subject, proxy: LossyProxy) -> Subject:

@@ -4,42 +4,27 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.contract.backends.conformance import Rig, run_async, started
-from tests.contract.backends.libvirt.rig import Hosts, domain_name, host_of, libvirt_settings, libvirt_subject
-from tests.contract.backends.machine_control import NUMBERS, define_foreign, remove_foreign, until
+from tests.contract.backends.conformance import run_async, started
+from tests.contract.backends.libvirt.rig import (
+    Hosts,
+    backend_of,
+    bound,
+    domain_name,
+    host_of,
+    libvirt_settings,
+    libvirt_subject,
+    start,
+)
+from tests.contract.backends.machine_control import define_foreign, remove_foreign, until
 from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import machine
 
-from dovetail.backends.contract import Assignment, Phase, Refusal
-from dovetail.backends.libvirt.backend import LibvirtBackend
+from dovetail.backends.contract import Phase, Refusal
 from dovetail.backends.libvirt.settings import LibvirtSettings
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.workloads.workload import Workload
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("libvirt")]
-
-
-def bound(rig: Rig, spec: Workload, node: str = "hv1") -> Assignment:
-    work = rig.assignment(next(NUMBERS), spec)
-    return Assignment(work.key, work.task, node, spec)
-
-
-async def start(rig: Rig, spec: Workload, node: str = "hv1") -> str:
-    """Its key, once its start was reported and, if it has something to say, it has begun to do so."""
-    work = bound(rig, spec, node)
-    await rig.backend.bind(work)
-    await rig.reports.until(TaskStarted, work.key)
-    assert spec.vm is not None
-    for _ in range(600):
-        if (spec.vm.kernel_args or "").endswith("-") or (await rig.backend.logs(work.key, 0, 1000)).text:
-            return work.key
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"{work.key} wrote nothing")
-
-
-def backend_of(rig: Rig) -> LibvirtBackend:
-    assert isinstance(rig.backend, LibvirtBackend)
-    return rig.backend
 
 
 @pytest.fixture
