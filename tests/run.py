@@ -5,13 +5,15 @@ a few tests that failed are run again, one after the other in a process of their
 run; one that passes is named at the end, for whoever makes it independent of the machine. Tests of random examples are
 not run again: the example that failed is lost. Nor is anything when more failed than chance explains.
 
-A worker that ends amid a test is replaced (`tests/replacing_workers.py`).
+A worker that ends amid a test is replaced (`tests/replacing_workers.py`). What servers leave behind ends with us
+(`tests/reaper.py`).
 """
 
 import subprocess
 import sys
 
 import pytest
+from tests.reaper import run_under_reaper
 
 MOST = 5
 
@@ -59,4 +61,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    run_under_reaper()
     sys.exit(main(sys.argv[1:]))

@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
+from tests.patience import wait_for
 from tests.run import without_group
 
 ALONE = "import os\n\ndef test_busy():\n    assert 'PYTEST_XDIST_WORKER' not in os.environ\n"
@@ -69,3 +71,41 @@ def test_what_passes_alone_is_named_and_what_fails_again_fails_the_run(
     assert says in done.stdout
     assert ("in test_stuck" in done.stderr) == (STUCK in content)
     assert ("once more" in done.stdout) == ("test_random" not in content)
+
+
+def test_a_process_that_lost_its_parent_is_gone_as_soon_as_it_ends(tmp_path: Path) -> None:
+    orphan = "import os, sys, time; pid = os.fork(); print(pid, flush=True) if pid else time.sleep(0.2)"
+    waits = f"""
+        import subprocess, sys, time
+        from pathlib import Path
+        from tests.reaper import run_under_reaper
+        run_under_reaper()
+        pid = subprocess.run([sys.executable, "-c", {orphan!r}], stdout=subprocess.PIPE).stdout.decode().strip()
+        parent = [line for line in Path(f"/proc/{{pid}}/status").read_text().splitlines() if line.startswith("PPid:")]
+        while Path(f"/proc/{{pid}}").exists():
+            time.sleep(0.01)
+        print(parent[0].split()[1])
+        sys.exit(7)
+    """
+    ran = subprocess.run([sys.executable, "-c", dedent(waits)], stdout=subprocess.PIPE, text=True, check=False)
+    assert ran.returncode == 7
+    assert int(ran.stdout) > 1, "the run has taken it in"
+
+
+def test_a_run_whose_parent_is_killed_ends_too() -> None:
+    code = "import os, time\nfrom tests.reaper import run_under_reaper\nrun_under_reaper()\n"
+    with subprocess.Popen(
+        [sys.executable, "-c", code + "print(os.getpid(), flush=True)\ntime.sleep(600)"], stdout=subprocess.PIPE
+    ) as run:
+        assert run.stdout is not None
+        child = int(run.stdout.readline())
+        run.kill()
+        wait_for(lambda: not _lives(child), "the end of the run")
+
+
+def _lives(pid: int) -> bool:
+    """One that has ended and that nobody has taken notice of does not live."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
