@@ -19,6 +19,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 SEEDS = 10
 
 
@@ -63,10 +65,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What became of one bar: measured, or not run, or failed; the reason says why."""
+    """What became of one bar: measured, or not run, or failed; the reason says why. `stolen`: the share of processor
+    time that the host of this machine gave to others meanwhile; with much of it timings say little."""
 
     bar: Bar
     measured: Measured | None = None
+    stolen: float = 0.0
     not_run: str = ""
     error: str = ""
 
@@ -85,6 +89,7 @@ class Figure:
         }
         if self.measured is not None:
             found |= {"spread": [self.measured.low, self.measured.high], "how": self.measured.how}
+            found["stolen"] = round(self.stolen, 3)
         if self.not_run:
             found["not_run"] = self.not_run
         if self.error:
@@ -137,6 +142,7 @@ class Benchmark:
         """One figure for each wanted bar, in the order of the bars."""
         found: dict[str, Measured] = {}
         not_run = error = ""
+        before = psutil.cpu_times()
         try:
             for name, measured in self.measure(bench):
                 self._check(name, measured, found)
@@ -148,8 +154,9 @@ class Benchmark:
             error = f"{type(failure).__name__}: {failure}"
         else:
             error = "the benchmark ended without this figure"
+        stolen = _stolen(before)
         return [
-            Figure(bar, found[bar.name]) if bar.name in found else Figure(bar, not_run=not_run, error=error)
+            Figure(bar, found[bar.name], stolen) if bar.name in found else Figure(bar, not_run=not_run, error=error)
             for bar in self.bars
             if wanted(bar.name)
         ]
@@ -159,6 +166,13 @@ class Benchmark:
             raise ValueError(f"yielded {name!r}, which is no bar of it or came before")
         if not math.isfinite(measured.value):
             raise ValueError(f"{name} came out as {measured.value}")
+
+
+def _stolen(before: Any) -> float:
+    """The share of processor time since then that went to other machines of the host, where that is known."""
+    now = psutil.cpu_times()
+    passed_s = sum(now) - sum(before)
+    return (getattr(now, "steal", 0.0) - getattr(before, "steal", 0.0)) / passed_s if passed_s > 0 else 0.0
 
 
 @dataclass(slots=True)

@@ -14,6 +14,8 @@ from rich.table import Table
 
 from benchmarks.harness import Better, Figure
 
+WORTH_SAYING = 0.01  # of the processor time
+
 
 def write_json(path: Path, figures: Iterable[Figure]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +57,10 @@ def _cells(figure: Figure) -> tuple[str, ...]:
     measured = figure.measured
     verdict = {True: "[green]✓[/green]", False: "[red]✗[/red]", None: ""}[figure.met]
     spread = f"{number(measured.low)} … {number(measured.high)}"
-    return bar.name, number(measured.value), bar.unit, limit, verdict, spread, escape(measured.how)
+    how = escape(measured.how)
+    if figure.stolen >= WORTH_SAYING:
+        how += f"; [yellow]the host took {figure.stolen:.0%} of the processors[/yellow]"
+    return bar.name, number(measured.value), bar.unit, limit, verdict, spread, how
 
 
 def number(value: float) -> str:

@@ -85,7 +85,7 @@ def test_work_runs_on_an_instance_that_is_launched_for_it_and_ended_when_it_is_i
         assert "m5.xlarge" in prices
         assert "0.1920 USD" in prices
         (first,) = client.submit(
-            {"name": "hello", **ON_AWS, "run": {"command": ["sh", "-c", "echo from $0; sleep 1", "there"]}}
+            {"name": "hello", **ON_AWS, "run": {"command": ["sh", "-c", "echo from $0; sleep 4", "there"]}}
         )
         wait_for(lambda: client.workload("hello")["state"] == "running", f"the job; {told(machines)}")
         (row,) = client.cloud_instances()["items"]

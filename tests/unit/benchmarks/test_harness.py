@@ -48,6 +48,7 @@ def test_a_measured_figure_has_all_the_keys_that_readers_rely_on(tmp_path: Path)
         "met": True,
         "spread": [120.0, 120.0],
         "how": "once",
+        "stolen": round(fast.stolen, 3),
     }
     assert small.met is False
     assert small.bar.better is Better.LOWER

@@ -11,7 +11,7 @@ from rich.console import Console
 
 FIGURES = [
     Figure(at_least("engine.fast", 2500, "decisions/s"), Measured(3100.4, 2800, 3100.4, "best of 5")),
-    Figure(at_most("engine.slow.p99", 1, "ms"), Measured(1.31, 1.2, 1.4, "median of 3")),
+    Figure(at_most("engine.slow.p99", 1, "ms"), Measured(1.31, 1.2, 1.4, "median of 3"), stolen=0.124),
     Figure(at_most("trace.replay", 10, "s"), not_run="needs recorded data; pass --data DIR"),
     Figure(at_most("control.restart", 5, "s"), error="RuntimeError: [no] luck\nand a long log"),
     Figure(Bar("engine.extra", "µs", Better.LOWER, None), Measured(7, 7, 7, "once")),
@@ -23,6 +23,7 @@ def test_the_file_is_a_list_with_one_entry_a_figure(tmp_path: Path) -> None:
     write_json(path, FIGURES)
     found = json.loads(path.read_text())
     assert [entry["name"] for entry in found] == [figure.bar.name for figure in FIGURES]
+    assert [entry.get("stolen") for entry in found] == [0.0, 0.124, None, None, 0.0]
     assert [entry["met"] for entry in found] == [True, False, None, None, None]
     assert all({"name", "value", "unit", "better", "bar", "met"} <= entry.keys() for entry in found)
     assert [p.name for p in path.parent.iterdir()] == ["bench.json"]
@@ -37,6 +38,8 @@ def test_the_table_marks_what_is_met_and_what_is_missed_and_says_why_the_rest_is
     assert "≥ 2,500" in fast
     assert "✗" in slow
     assert "1.2 … 1.4" in slow
+    assert "median of 3; the host took 12% of the processors" in slow
+    assert "host" not in fast
     assert "not run: needs recorded data; pass --data DIR" in replay
     assert "failed: RuntimeError: [no] luck" in restart
     assert "✓" not in extra
