@@ -74,9 +74,11 @@ class Executors:
         return bool(self._machine.inventory.mps)
 
     @property
-    def vms(self) -> MachineControl | None:
-        engine = self._engines.get(WorkloadKind.VM)
-        return engine if isinstance(engine, MachineControl) else None
+    def vms(self) -> MachineControl:
+        """Raises Refusal on a node without a hypervisor."""
+        engine = engine_for(self._engines, WorkloadKind.VM)
+        assert isinstance(engine, MachineControl)
+        return engine
 
     def found(self, machine: FoundMachine) -> None:
         """The machine was looked at again. Its GPUs stay as they were at the start: tasks have them by their number."""

@@ -39,8 +39,6 @@ async def _looked_up(call: AgentCall, work: Executors) -> dict[str, Any]:
 
 
 async def _asked_hypervisor(call: AgentCall, node: str, work: Executors) -> dict[str, Any]:
-    if work.vms is None:
-        return {"refused": "this node has no hypervisor; give its agent one: libvirt in its settings"}
     try:
         return await _done(call, node, work.vms)
     except (Refusal, TimeoutError) as refusal:

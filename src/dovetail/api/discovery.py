@@ -1,15 +1,13 @@
 """Routes of discovery: where services are reached, for clients, for copies of the whole table, and for Prometheus."""
 
-import asyncio
 import re
 from typing import Annotated, Any
 
 from fastapi import Query, Request
 
-from dovetail.api.nodes.agents import LONGEST_WAIT_S
 from dovetail.api.protocol.body import MAX_ID, Namespace, plane_of
+from dovetail.api.protocol.long_poll import LONGEST_WAIT_S, answer_or_closing
 from dovetail.api.protocol.openapi import Routes
-from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import Json
 from dovetail.control.services.discovery import ENDPOINT, NODE, SERVICE, TableKey
 from dovetail.discovery.change_table import TableChanges
@@ -59,16 +57,7 @@ async def changes(
     wait_s: Annotated[float, Query(ge=0, le=LONGEST_WAIT_S, description="how long the server waits for a change")] = 0,
 ) -> Json[EndpointChanges]:
     """All endpoints, then what changed about them, as soon as it has: ask again with the `version` of the answer."""
-    wait = asyncio.create_task(plane_of(request).discovery.changes(after, wait_s))
-    closing = asyncio.create_task(request.app.state.closing.wait())
-    try:
-        await asyncio.wait({wait, closing}, return_when=asyncio.FIRST_COMPLETED)
-        if not wait.done():
-            raise HttpProblem(503, "the server is stopping; ask again", headers={"Retry-After": "1"})
-        return Json(_changes(wait.result()))
-    finally:
-        for task in (wait, closing):
-            task.cancel()
+    return Json(_changes(await answer_or_closing(request, plane_of(request).discovery.changes(after, wait_s))))
 
 
 @router.get("/nodes/{name}/distances")

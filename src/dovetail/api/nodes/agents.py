@@ -4,15 +4,14 @@
 before they come here.
 """
 
-import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
 from pydantic import Field
 
 from dovetail.api.protocol.body import MAX_ID, model_in, plane_of
+from dovetail.api.protocol.long_poll import LONGEST_WAIT_S, answer_or_closing
 from dovetail.api.protocol.openapi import Routes, takes
-from dovetail.api.protocol.problems import HttpProblem
 from dovetail.api.protocol.replies import Json, NoContent
 from dovetail.backends.contract import Assignment
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
@@ -24,8 +23,6 @@ from dovetail.model.text.strict import Strict
 from dovetail.responses.nodes import NodeOrders, RunOrder
 
 router = Routes(tags=["nodes"])
-
-LONGEST_WAIT_S = 60.0
 
 
 class MeasuredUse(Capacity):
@@ -109,16 +106,7 @@ async def orders(
 ) -> Json[NodeOrders]:
     """What the agent of a registered node has to do, as soon as that has changed. Who asks this way is asked for the
     output of tasks, too."""
-    wait = asyncio.create_task(plane_of(request).nodes.orders(name, after, wait_s))
-    closing = asyncio.create_task(request.app.state.closing.wait())
-    try:
-        await asyncio.wait({wait, closing}, return_when=asyncio.FIRST_COMPLETED)
-        if not wait.done():
-            raise HttpProblem(503, "the server is stopping; ask again", headers={"Retry-After": "1"})
-        return Json(orders_of(wait.result()))
-    finally:
-        for task in (wait, closing):
-            task.cancel()
+    return Json(orders_of(await answer_or_closing(request, plane_of(request).nodes.orders(name, after, wait_s))))
 
 
 @router.post("/nodes/{name}/calls/{call}", openapi_extra=takes(CallAnswer))

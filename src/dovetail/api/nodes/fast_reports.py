@@ -13,7 +13,8 @@ from urllib.parse import parse_qsl
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dovetail.api.nodes.agents import LONGEST_WAIT_S, Heartbeat, orders_of, reports_in
+from dovetail.api.nodes.agents import Heartbeat, orders_of, reports_in
+from dovetail.api.protocol.long_poll import LONGEST_WAIT_S
 from dovetail.api.protocol.problems import ROUTE
 from dovetail.api.protocol.reading import check_keys
 from dovetail.api.protocol.replies import json_bytes

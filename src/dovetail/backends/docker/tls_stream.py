@@ -50,17 +50,18 @@ class TlsStream:
                 return b""
 
     def write(self, content: bytes) -> None:
-        self._tls.write(content)
+        while content:
+            content = content[self._tls.write(content) :]
         self._flush()
 
     async def drain(self) -> None:
         await self._writer.drain()
 
     def write_eof(self) -> None:
-        with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+        with contextlib.suppress(ssl.SSLError):  # until nothing is left, or the other side has ended
             while block := self._tls.read(BLOCK_BYTES):
                 self._unread += block
-        with contextlib.suppress(ssl.SSLWantReadError):  # it would wait for the notice of the other side
+        with contextlib.suppress(ssl.SSLError):  # it would wait for the notice of the other side
             self._tls.unwrap()
         self._flush()
 
