@@ -21,6 +21,7 @@ from dovetail.control.cost.book import CostBook, CostSource
 from dovetail.control.cost.desk import CostDesk
 from dovetail.control.errors import Conflict, StoreError, Unavailable
 from dovetail.control.loop.garbage import GarbageCollector
+from dovetail.control.loop.giving_way import in_pieces
 from dovetail.control.loop.history_feed import HistoryFeed
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import InboxEvents, PendingSubmission, PreparedWorkload
@@ -78,7 +79,6 @@ from dovetail.store.sql import sqlite_store
 
 T = TypeVar("T")
 WATCH_S = 1.0
-PIECE_S = 0.005
 WARM_UP_AFTER_S = 5.0
 
 log = structlog.get_logger()
@@ -474,15 +474,6 @@ class ControlPlane:
             if self.metrics.decisions_total == decided:
                 self._garbage.collect_all()
             decided = self.metrics.decisions_total
-
-
-async def in_pieces(steps: Iterator[None], at_once_s: float = PIECE_S) -> None:
-    """Take all steps; others have their turn whenever these took that long."""
-    began = time.perf_counter()
-    for _ in steps:
-        if time.perf_counter() - began > at_once_s:
-            await asyncio.sleep(0)
-            began = time.perf_counter()
 
 
 async def _warm_up() -> None:

@@ -12,11 +12,13 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any, ParamSpec, TypeVar, cast
 
 from dovetail.constraints.syntax.parser import remember
+from dovetail.control.loop.giving_way import give_way
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -129,6 +131,7 @@ async def elsewhere(budget_s: float, function: Callable[P, T], *args: P.args, **
     frames = await asyncio.get_running_loop().run_in_executor(_threads, _run, budget_s, function, args)
     kind, rest = "", list[Any]()
     for frame in frames:
+        began = time.perf_counter()
         kind, value = pickle.loads(frame)  # noqa: S301 - of our own process
         if kind == "error":
             raise value
@@ -139,5 +142,5 @@ async def elsewhere(budget_s: float, function: Callable[P, T], *args: P.args, **
             return cast("T", value)
         else:
             rest += value
-        await asyncio.sleep(0)
+        await give_way(time.perf_counter() - began)
     return cast("T", rest)

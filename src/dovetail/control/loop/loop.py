@@ -15,9 +15,11 @@ from typing import Any
 import structlog
 
 from dovetail.control.errors import Conflict
+from dovetail.control.loop.giving_way import give_way
 from dovetail.control.loop.history import BackendLines, lines_of
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import Inbox, InboxEvents, PendingSubmission
+from dovetail.control.loop.pace import REST, Pace
 from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.settings import LoopSettings
 from dovetail.control.telemetry.metrics import Metrics
@@ -31,8 +33,6 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store, StoreError
 
 SENT_AT_ONCE = 200  # commands, between two turns of others
-FEWEST, MOST_DECISIONS = 16, 20_000  # of a turn
-WRITE_SLICES = 1  # a step should be written within so many slices: who comes then waits for two of them
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 REMEMBER_EVERY_S = 60.0
@@ -69,16 +69,13 @@ class ControlLoop:
         self._engine = engine
         self._store = store
         self._metrics = metrics
-        self._slice_s = settings.slice
+        self._pace = Pace(settings.slice)
         self._next_workload = next_workload
         self._send = send
         self._written = written
         self._ring = ring  # new history was written
         self._collect_garbage = collect_garbage
-        self._limit = 64  # it grows while decisions are fast
-        self._wrote_s = 0.0  # the time that the last step took to write
         self._handed_over = asyncio.Event()  # the last step is being written
-        self._intake_s = settings.slice  # how long a turn takes in what has arrived
         self._postponed = False  # the last turn had no time left to decide
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
@@ -104,14 +101,17 @@ class ControlLoop:
             both.create_task(self._write_steps(steps))
 
     async def _decide_steps(self, steps: asyncio.Queue[LoopStep]) -> None:
+        took_s = 0.0
         while True:
             if len(self.inbox) or self._engine.busy:
-                await asyncio.sleep(0)  # let other tasks run between two turns
+                await give_way(took_s * REST)
             else:
                 await self.inbox.wait(self._seconds_to_wake())
             # One step is written, one waits, and no third is made: who comes now would have to wait for all of them.
             await self._handed_over.wait()
+            began = time.perf_counter()
             step = self._turn()
+            took_s = time.perf_counter() - began
             if step.batch:
                 self._unwritten.append(step.batch.at)
             if step.batch or step.promises:
@@ -134,6 +134,7 @@ class ControlLoop:
 
     def _turn(self) -> LoopStep:
         began = time.perf_counter()
+        until = began + self._pace.turn_s
         now = time.time()
         step = LoopStep(Batch(at=now))
         commands: list[Command] = []
@@ -142,13 +143,12 @@ class ControlLoop:
                 commands += self._accept(item, now, step)
             else:
                 commands += self._hear(item, now, step)
-            if time.perf_counter() - began > self._intake_s:
+            if time.perf_counter() > until:
                 break  # the next turn takes the others
-        late = time.perf_counter() - began > self._slice_s
-        if late and not self._postponed:
+        if time.perf_counter() > until and not self._postponed:
             self._postponed = True  # to the next turn, which decides in any case
         else:
-            commands += self._decide(now)
+            commands += self._decide(now, until)
             self._postponed = False
         batch = step.batch
         batch.changes = self._engine.take_changes(now)
@@ -263,23 +263,24 @@ class ControlLoop:
         except StoreError as error:
             log.warning("learned values of the last minute are lost", error=str(error))
 
-    def _decide(self, now: float) -> list[Command]:
+    def _decide(self, now: float, until: float) -> list[Command]:
+        """In Ticks that are far shorter than a slice, so that it ends in time whatever a decision costs."""
         due = [at for at in self._wakes if at <= now]
         if not self._engine.busy and not due:
             return []
         self._wakes = [at for at in self._wakes if at > now]
-        began = time.perf_counter()
-        before = len(self._engine.decisions)
-        commands = self._handle(Tick(self._limit, by_effort=True), now)
-        elapsed_s = time.perf_counter() - began
-        if len(self._engine.decisions) > before:
-            self._metrics.decided(self._engine.decisions[before:], elapsed_s)
-        # A sender waits for what is written before its own request. Small steps keep that short, large ones cost less.
-        slowest_s = max(elapsed_s, self._wrote_s / WRITE_SLICES)
-        if self._engine.spent >= self._limit or slowest_s > self._slice_s:
-            wanted = self._limit * self._slice_s / max(slowest_s, 1e-6)
-            self._limit = int(min(max(wanted, self._limit / 2, FEWEST), 2 * self._limit, MOST_DECISIONS))
-        return commands
+        commands: list[Command] = []
+        ended = time.perf_counter()
+        while True:
+            began, before = ended, len(self._engine.decisions)
+            commands += self._handle(Tick(self._pace.limit, by_effort=True), now)
+            ended = time.perf_counter()
+            elapsed_s = ended - began
+            if len(self._engine.decisions) > before:
+                self._metrics.decided(self._engine.decisions[before:], elapsed_s)
+            self._pace.ticked(self._engine.spent, elapsed_s)
+            if not self._engine.busy or ended + elapsed_s > until:
+                return commands
 
     async def _write(self, batch: Batch) -> None:
         began = time.perf_counter()
@@ -296,10 +297,9 @@ class ControlLoop:
         if self.trouble:
             log.info("the store can be written again")
             self.trouble = ""
-        self._wrote_s = time.perf_counter() - began
-        fits = self._slice_s * WRITE_SLICES / max(self._wrote_s, 1e-6)
-        self._intake_s = min(max(self._intake_s * min(fits, 1.5), self._slice_s / 10), self._slice_s)
-        self._metrics.slice_s.labels("write").observe(self._wrote_s)
+        elapsed_s = time.perf_counter() - began
+        self._pace.wrote(elapsed_s)
+        self._metrics.slice_s.labels("write").observe(elapsed_s)
 
     def _seconds_to_wake(self) -> float | None:
         moments = [*self._wakes, self._remembered_at + REMEMBER_EVERY_S] if self._learned else self._wakes

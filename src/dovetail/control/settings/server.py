@@ -151,8 +151,9 @@ class RequestLimits(Strict):
 
 
 class LoopSettings(Strict):
-    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.02
-    """How long the engine decides before it hands its decisions over and takes new events."""
+    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.006
+    """How long the engine decides before it hands its decisions over and takes new events. Longer slices decide more a
+    second; requests wait longer beside them."""
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 32
     """How many commands are sent to one backend at the same time."""
     heartbeat_timeout: Annotated[Duration, Field(ge=1)] = 30.0

@@ -1,0 +1,63 @@
+"""How much a turn of the control loop does: short Ticks, short turns, small steps."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from dovetail.control.loop.giving_way import in_pieces
+from dovetail.control.loop.pace import FEWEST, MOST, TICKS_OF_SLICE, WRITE_SLICES, Pace
+
+SLICE_S = 0.008
+
+
+@pytest.mark.parametrize("each_s", [1e-7, 1e-6, 1e-5, 1e-4])
+def test_a_tick_takes_its_part_of_a_slice_whatever_a_decision_costs(each_s: float) -> None:
+    pace = Pace(SLICE_S)
+    for _ in range(20):
+        pace.ticked(pace.limit, pace.limit * each_s)
+    target_s = SLICE_S / TICKS_OF_SLICE
+    assert pace.limit == pytest.approx(min(max(target_s / each_s, FEWEST), MOST), rel=0.1)
+
+
+def test_little_work_says_nothing_about_how_long_much_would_take() -> None:
+    pace = Pace(SLICE_S)
+    before = pace.limit
+    pace.ticked(1, 1e-6)
+    assert pace.limit == before
+
+
+def test_steps_that_are_slow_to_write_shorten_turns_until_they_are_fast_again() -> None:
+    pace = Pace(SLICE_S)
+    for _ in range(100):
+        pace.wrote(2 * WRITE_SLICES * SLICE_S)
+    assert pace.turn_s == pytest.approx(SLICE_S / 10)
+    for _ in range(100):
+        pace.wrote(SLICE_S)
+    assert pace.turn_s == SLICE_S
+
+
+def test_long_work_leaves_others_time_for_several_turns() -> None:
+    assert asyncio.run(_turns_of_others()) > 10
+
+
+async def _turns_of_others() -> int:
+    turns, ended = 0, False
+
+    async def other() -> None:
+        nonlocal turns
+        while not ended:
+            turns += 1
+            await asyncio.sleep(0)
+
+    def work() -> Iterator[None]:
+        for _ in range(3):
+            time.sleep(0.01)
+            yield
+
+    beside = asyncio.create_task(other())
+    await in_pieces(work(), at_once_s=0.005)
+    ended = True
+    await beside
+    return turns
