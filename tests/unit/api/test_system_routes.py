@@ -176,8 +176,12 @@ def test_events_are_streamed_from_where_the_listener_was(http: httpx.Client) -> 
 
 def test_a_stream_may_leave_out_what_nobody_can_follow_and_says_so(http: httpx.Client) -> None:
     [accepted] = submitted(http, {"name": "storm", "replicas": 30})
-    in_state(http, "storm", "running")
-    past = http.get("/events", params={"workload": "storm", "limit": 1000}).json()["items"]
+
+    def told() -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = http.get("/events", params={"workload": "storm", "limit": 1000}).json()["items"]
+        return items if sum(line["kind"] == "running" for line in items) == 30 else []
+
+    past = wait_for(told, "all replicas run")
     wanted = {"workload": accepted["id"], "after": past[0]["seq"], "most": 5}
     with http.stream("GET", "/events", params=wanted, headers={"Accept": "text/event-stream"}) as answer:
         [skipped, *newest] = read_events(answer, 6)
