@@ -1,15 +1,8 @@
-"""Machines in memory that run their user data, as cloud-init would: each is a process, and its console is a file.
-
-For tests of the backend. `tests/servers/cloud_init.py` lets the real cloud-init run the same text.
-"""
+"""Machines in memory that run their user data: for tests of the backend that runs jobs by cloud-init alone."""
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,6 +10,7 @@ import psutil
 from tests.contract.backends.conformance import Subject
 from tests.contract.backends.machines.memory_provider import MemoryProvider, machine_type
 from tests.contract.backends.machines.room import NoTokens
+from tests.servers.job_machines import ScriptMachine
 
 from dovetail.backends.machines.cloud_init.backend import CloudInitBackend
 from dovetail.backends.machines.cloud_init.settings import CloudInitSettings
@@ -26,24 +20,25 @@ from dovetail.model.workloads.workload import Run, Workload
 
 TYPES = 12
 USER_DATA_BYTES = 16 * 1024
-OFF = "off"
 
 
 @dataclass
 class JobProvider(MemoryProvider):
     """`loses`: answers of launches get lost. `held`: keys whose consoles give no answer. `live`: consoles show what
-    they have now, or only what they had when the machine stood still."""
+    they have now, or only what they had when the machine stood still. `other_system`: what machines run instead of their
+    user data."""
 
     folder: Path = field(default_factory=Path)
     loses: bool = False
     held: set[str] = field(default_factory=set)
     live: bool = True
-    lasts: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    other_system: str = ""
+    on: dict[str, ScriptMachine] = field(default_factory=dict)
     user_data_bytes: int = USER_DATA_BYTES
 
     async def machines(self, owner: str) -> list[Machine]:
         for name, one in self.there.items():
-            if one.state is MachineState.RUNNING and (self.folder / name / OFF).exists():
+            if one.state is MachineState.RUNNING and name in self.on and not self.on[name].runs:
                 self.there[name] = replace(one, state=MachineState.STOPPED, reason="it powered itself off")
         return await super().machines(owner)
 
@@ -52,59 +47,32 @@ class JobProvider(MemoryProvider):
         machine = await super().launch(launch)
         if machine.id not in known:
             assert launch.console
-            self._boot(machine.id, launch.user_data)
+            self.on[machine.id] = ScriptMachine(self.folder / machine.id, self.other_system or launch.user_data)
+            self.on[machine.id].start()
         if self.loses:
             raise ConnectionError("the answer was lost")
         return machine
 
     async def end(self, machine: Machine) -> None:
         await super().end(machine)
-        self.switch_off(machine.id)
+        if machine.id in self.on:
+            self.on[machine.id].kill()
 
     async def console(self, machine: Machine) -> ConsoleText:
         self._reach()
-        while any(self._has(machine.id, key) for key in self.held):
+        while any(self._has(machine.id, key) for key in self.held):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         shown = self.live or self.there[machine.id].state is not MachineState.RUNNING
-        return ConsoleText(self.text(machine.id) if shown else "", live=self.live)
-
-    def text(self, name: str) -> str:
-        return (self.folder / name / "console").read_text()
+        return ConsoleText(self.on[machine.id].console() if shown else "", live=self.live)
 
     def _has(self, name: str, key: str) -> bool:
         workload, replica, attempt = key.split(".")
         text = (self.folder / name / "script").read_text()
         return f"'DOVETAIL_TASK': '{workload}.{replica}'" in text and f"'DOVETAIL_ATTEMPT': '{attempt}'" in text
 
-    def _boot(self, name: str, script: str) -> None:
-        disk = self.folder / name
-        disk.mkdir(parents=True)
-        (disk / "script").write_text(in_folder(script, disk))
-        (disk / "console").touch()
-        (disk / "bin").mkdir()
-        poweroff = disk / "bin" / "poweroff"
-        poweroff.write_text(f"#!/bin/sh\ntouch {disk}/{OFF}\n")
-        poweroff.chmod(0o755)
-        self.lasts[name] = subprocess.Popen(
-            [sys.executable, disk / "script"],
-            env={**os.environ, "PATH": f"{disk}/bin:{os.environ['PATH']}"},
-            stderr=(disk / "errors").open("wb"),
-        )
-
-    def switch_off(self, name: str) -> None:
-        process = self.lasts.pop(name, None)
-        if process is None:
-            return
-        with suppress(psutil.NoSuchProcess):
-            for one in psutil.Process(process.pid).children(recursive=True):
-                with suppress(psutil.NoSuchProcess):
-                    one.send_signal(signal.SIGKILL)
-        process.kill()
-        process.wait()
-
     def close_all(self) -> None:
-        for name in list(self.lasts):
-            self.switch_off(name)
+        for machine in self.on.values():
+            machine.kill()
 
     @asynccontextmanager
     async def losing_answers(self) -> AsyncIterator[None]:
@@ -122,12 +90,6 @@ class JobProvider(MemoryProvider):
     async def cutting_off(self, _key: str) -> AsyncIterator[None]:
         async with self.unreachable():
             yield
-
-
-def in_folder(script: str, disk: Path) -> str:
-    """The user data, with the paths of a machine below a folder of the test."""
-    script = script.replace("/var/lib/dovetail-job", f"{disk}/job").replace("/dev/console", f"{disk}/console")
-    return script.replace("/var/lib/cloud/", f"{disk}/cloud/")
 
 
 def job_provider(folder: Path) -> JobProvider:

@@ -30,6 +30,7 @@ class JobAttempt:
     has_ended: bool = False  # it is in the journal, and not reported yet
     silent: bool = False  # its machine has ended, and nothing more is to be read
     live: bool = False
+    trouble: str = ""  # why its console could not be read
     read_at: float = 0.0
     _since: dict[str, float] = field(default_factory=dict)
 

@@ -37,7 +37,7 @@ from dovetail.backends.machines.kept_output import KeptOutput
 from dovetail.backends.machines.provider import ConsoleProvider, Machine, MachineState
 from dovetail.backends.machines.settings import MachineSettings
 from dovetail.model.command import task_of_key
-from dovetail.model.event import BindFailed, TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, TaskFinished, TaskStarted, TaskWaiting
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 
@@ -195,7 +195,12 @@ class CloudInitBackend:
         return [one for one in self._attempts.values() if one.node == node]
 
     def assigned(self, node: str) -> list[Assignment]:
+        """What waits for a machine that was not asked for yet."""
         found = [one for one in self._on(node) if not (one.has_ended or one.stopping or one.launched)]
+        return [one.assignment for one in found if one.assignment is not None]
+
+    def waiting(self, node: str) -> list[Assignment]:
+        found = [one for one in self._on(node) if not (one.has_ended or one.stopping or one.started_reported)]
         return [one.assignment for one in found if one.assignment is not None]
 
     def is_busy(self, node: str) -> bool:
@@ -272,7 +277,10 @@ class CloudInitBackend:
         try:
             found = await self._provider.console(machine)
         except Exception as error:  # asked again at the next look
-            log.info("console was not read", backend=self.name, machine=machine.id, error=str(error))
+            words = f"the console of machine {machine.id} could not be read: {type(error).__name__}: {error}"
+            if words != attempt.trouble and not attempt.started_reported:
+                await self._say(TaskWaiting(task_of_key(attempt.key), attempt.key, words))
+            attempt.trouble = words
         else:
             attempt.live = found.live
             attempt.lines.take(found.text)
@@ -331,7 +339,7 @@ class CloudInitBackend:
     async def _tell_end(self, record: Record) -> None:
         await self._say(TaskFinished(task_of_key(record.key), record.key, record.exit_code, record.reason))
 
-    async def _say(self, event: BindFailed | TaskFinished | TaskStarted) -> None:
+    async def _say(self, event: BindFailed | TaskFinished | TaskStarted | TaskWaiting) -> None:
         if self._report is None:
             raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
         await self._report(event)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from dovetail.backends.contract import Assignment
 from dovetail.backends.machines.fleet import APPEARS_WITHIN_S, Agents, Fleet, MachineSlot
 from dovetail.backends.machines.journal import MachinePhase
 from dovetail.backends.machines.provider import (
@@ -24,6 +25,7 @@ from dovetail.backends.machines.provider import (
     RefusalKind,
 )
 from dovetail.backends.machines.settings import MachineSettings
+from dovetail.model.event import TaskWaiting
 from dovetail.model.workloads.workload import WorkloadKind
 
 
@@ -35,6 +37,9 @@ class Jobs(Agents, Protocol):
 
     async def look(self, machines: Mapping[str, Machine]) -> None:
         """Read the consoles of these machines, by node."""
+
+    def waiting(self, node: str) -> list[Assignment]:
+        """What has not begun there."""
 
     def has_last_words(self, node: str) -> bool:
         """Whether nothing more is to be read of its machine, which has ended."""
@@ -117,6 +122,10 @@ class JobFleet(Fleet):
     async def _launched(self, slot: MachineSlot, machine: Machine) -> None:
         await super()._launched(slot, machine)
         await self._end_discarded(slot)
+
+    async def _say_waiting(self, node: str, why: str) -> None:
+        for one in self._jobs.waiting(node):
+            await self._tell(TaskWaiting(one.task, one.key, why))
 
     async def _take_seen(self, machines: list[Machine]) -> None:
         await self._jobs.look({one.node: one for one in machines if self._is_ours(one)})
