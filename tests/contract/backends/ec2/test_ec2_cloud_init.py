@@ -1,4 +1,4 @@
-"""EC2 without agents: jobs in user data, their ends read with GetConsoleOutput; through boto3 and HTTP, against moto."""
+"""EC2 without agents: jobs in user data, their ends read with GetConsoleOutput, through boto3 and HTTP against moto."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -25,14 +25,15 @@ USER_DATA_BYTES = 16 * 1024
 @dataclass
 class JobProvider(MemoryProvider):
     """`loses`: answers of launches get lost. `held`: keys whose consoles give no answer. `live`: consoles show what
-    they have now, or only what they had when the machine stood still. `other_system`: what machines run instead of their
-    user data."""
+    they have now, or only what they had when the machine stood still. `other_system`: what machines run instead of
+    their user data. `forbidden`: why consoles may not be read."""
 
     folder: Path = field(default_factory=Path)
     loses: bool = False
     held: set[str] = field(default_factory=set)
     live: bool = True
     other_system: str = ""
+    forbidden: str = ""
     on: dict[str, ScriptMachine] = field(default_factory=dict)
     user_data_bytes: int = USER_DATA_BYTES
 
@@ -62,6 +63,8 @@ class JobProvider(MemoryProvider):
         self._reach()
         while any(self._has(machine.id, key) for key in self.held):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+        if self.forbidden:
+            raise PermissionError(self.forbidden)
         shown = self.live or self.there[machine.id].state is not MachineState.RUNNING
         return ConsoleText(self.on[machine.id].console() if shown else "", live=self.live)
 
@@ -108,7 +111,7 @@ class CountedRuns:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir()
+        folder.mkdir(parents=True)
 
     def work(self, run_s: float, exit_code: int, text: str) -> Workload:
         here = f'echo $$ >> "{self._folder}/$DOVETAIL_TASK.$DOVETAIL_ATTEMPT"'
