@@ -202,9 +202,14 @@ class AzureMachines:
 
     async def console(self, machine: Machine) -> ConsoleText:
         """Azure answers with an address, good for a while, at which the text lies."""
+        from azure.core.exceptions import ResourceNotFoundError
+
         await self._connection.open()
         group, machines = self._settings.resource_group, self._connection.compute.virtual_machines
-        found = await self._connection.run(lambda: machines.retrieve_boot_diagnostics_data(group, machine.id))
+        try:
+            found = await self._connection.run(lambda: machines.retrieve_boot_diagnostics_data(group, machine.id))
+        except ResourceNotFoundError:  # it goes with its machine
+            return ConsoleText("")
         address = found.serial_console_log_blob_uri
         return ConsoleText("" if not address else await serial_log(str(address), self._settings.ca))
 

@@ -186,12 +186,17 @@ class GcpMachines:
         return USER_DATA_BYTES
 
     async def console(self, machine: Machine) -> ConsoleText:
+        from google.api_core.exceptions import NotFound
+
         await self._connection.open()
         zone, _, name = machine.id.partition("/")
         request = {"project": self._settings.project, "zone": zone, "instance": name, "start": -CONSOLE_BYTES}
         clients = self._connection.clients
         ask = partial(clients.instances.get_serial_port_output, request=request, **ONCE)
-        return ConsoleText(str((await self._connection.run(ask)).contents))
+        try:
+            return ConsoleText(str((await self._connection.run(ask)).contents))
+        except NotFound:  # it goes with its machine
+            return ConsoleText("")
 
     # --- ending ------------------------------------------------------------------------------------------------
 
