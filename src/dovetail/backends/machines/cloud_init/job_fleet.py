@@ -29,7 +29,7 @@ from dovetail.model.event import TaskWaiting
 from dovetail.model.workloads.workload import WorkloadKind
 
 
-class Jobs(Agents, Protocol):
+class ConsoleJobs(Agents, Protocol):
     """What machines are told, and what their consoles say."""
 
     async def script(self, node: str, token: str) -> str | None:
@@ -63,7 +63,7 @@ class JobFleet(Fleet):
     _over = (MachineState.ENDED,)  # one that stands still is ended as well
 
     def __init__(
-        self, name: str, provider: MachineProvider, settings: MachineSettings, folder: Path, jobs: Jobs
+        self, name: str, provider: MachineProvider, settings: MachineSettings, folder: Path, jobs: ConsoleJobs
     ) -> None:
         super().__init__(name, provider, settings, None, folder, jobs)
         self._jobs = jobs
