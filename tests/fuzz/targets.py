@@ -4,6 +4,8 @@ A target takes any bytes. It returns if they were read or refused with the typed
 it raises is a fault. What was read is written and read again where it can be: it must not change.
 """
 
+import base64
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from dovetail.agent.probing import packets
 from dovetail.api.protocol.guard import _token_in
 from dovetail.api.protocol.known_hosts import KnownHosts, one_host
 from dovetail.api.protocol.reading import JSON, YAML, read_model, read_workloads
+from dovetail.backends.machines.cloud_init.console_lines import ConsoleLines
 from dovetail.backends.metal.ipmi import sensor_readings
 from dovetail.backends.metal.settings import ipmi_address
 from dovetail.constraints.error import ExpressionError
@@ -47,6 +50,16 @@ from dovetail.simulate.work.files import read_work
 from dovetail.snapshots.file import read_snapshot, written
 
 MAX_BYTES, MAX_WORKLOADS = 2**20, 100
+
+
+def _console(data: bytes) -> object:
+    """As it is, and as what a job writes that knows its own word."""
+    lines = ConsoleLines("0" * 32)
+    lines.take(data.decode("utf-8", "replace"))
+    for kind, number in (("out", "0"), ("end", "-")):
+        text = f"dovetail {lines.nonce} {kind} {number} {base64.b64encode(data).decode() or '-'}"
+        lines.take(f"{text} {zlib.crc32(text.encode()):08x}\n")
+    return None if lines.end is None else lines.output()
 
 
 @dataclass(frozen=True)
@@ -230,6 +243,7 @@ TARGETS: dict[str, Target] = {
     "sensors of IPMI": Target(
         _text(lambda text: list(sensor_readings(text))), ValueError, ("CPU Temp,25,degrees C,ok\nFan,,,ns\n",)
     ),
+    "console of a machine": Target(_console, ValueError, ('{"exit_code": 3, "reason": "", "parts": 1, "cut": 9}', "x")),
     "hostlist": Target(_text(expanded), ValueError, ("node[001-010,12],login[1-2]x[3]",)),
     "workloads in YAML": Target(_workloads(YAML), Invalid, (_WORK, f"- {{name: x}}\n---\n{_WORK}")),
     "workloads in JSON": Target(_workloads(JSON), Invalid, (_JSON,)),

@@ -3,6 +3,7 @@
 An error is answered in the form that EC2's API documents, so the SDK reads it as it reads AWS's.
 """
 
+import base64
 import threading
 import time
 from collections import Counter
@@ -18,6 +19,11 @@ import httpx
 ERROR = """<?xml version="1.0" encoding="UTF-8"?>
 <Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors>\
 <RequestID>{request}</RequestID></Response>"""
+CONSOLE = """<?xml version="1.0" encoding="UTF-8"?>
+<GetConsoleOutputResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>{request}</requestId>\
+<instanceId>{instance}</instanceId><timestamp>2026-01-01T00:00:00.000Z</timestamp><output>{output}</output>\
+</GetConsoleOutputResponse>"""
+CONSOLE_BYTES = 64 * 1024
 _HOP = {"connection", "content-length", "transfer-encoding", "keep-alive", "host"}
 
 
@@ -25,7 +31,8 @@ _HOP = {"connection", "content-length", "transfer-encoding", "keep-alive", "host
 class AwsFaults:
     """`refuses`: by action of the API, the code of the error that it answers; or by action and instance type. `loses`:
     how many answers of an action are lost after it was done. `pause_s`: how long each action takes before and after.
-    `under_way`: how many of each action are being answered now."""
+    `under_way`: how many of each action are being answered now. `consoles`: what the console of an instance shows; AWS
+    keeps the newest 64 KiB. `nitro`: of instances on Nitro, which show it as it is now."""
 
     url: str = ""
     refuses: dict[str, str] = field(default_factory=dict)
@@ -33,6 +40,8 @@ class AwsFaults:
     pause_s: dict[str, Callable[[], float]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     under_way: Counter[str] = field(default_factory=Counter)
+    consoles: Callable[[str], str] | None = None
+    nitro: bool = True
 
     def calls(self, action: str) -> list[dict[str, str]]:
         return [given for name, given in self.asked if name == action]
@@ -66,6 +75,15 @@ def aws_faults(upstream: str) -> Iterator[AwsFaults]:
             if code is not None:
                 words = ERROR.format(code=code, message=f"{code}, says the test", request=uuid4())
                 self._answer(500 if code == "InternalError" else 400, {"Content-Type": "text/xml"}, words.encode())
+                return
+            if action == "GetConsoleOutput" and faults.consoles is not None:
+                if given.get("Latest") == "true" and not faults.nitro:
+                    words = ERROR.format(code="UnsupportedOperation", message="not on Nitro", request=uuid4())
+                    self._answer(400, {"Content-Type": "text/xml"}, words.encode())
+                    return
+                output = base64.b64encode(faults.consoles(given["InstanceId"]).encode()[-CONSOLE_BYTES:]).decode()
+                words = CONSOLE.format(instance=given["InstanceId"], output=output, request=uuid4())
+                self._answer(200, {"Content-Type": "text/xml"}, words.encode())
                 return
             headers = {key: value for key, value in self.headers.items() if key.lower() not in _HOP}
             answer = client.post(self.path, content=body, headers=headers)

@@ -8,6 +8,7 @@ errors".
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -65,6 +66,7 @@ class AzureWire(WireServer):
         self.forbidden = False
         self.prices: list[dict[str, Any]] = []
         self.skus: list[dict[str, Any]] = []
+        self.console: Callable[[str], str] = lambda _: ""
         self._token = uuid4().hex
         vm = rf"{_COMPUTE}/virtualMachines/(?P<name>[^/]+)"
         self.route("GET", rf"/{TENANT}/v2.0/\.well-known/openid-configuration", self._discover)
@@ -72,6 +74,8 @@ class AzureWire(WireServer):
         self.route("PUT", vm, self._put_vm)
         self.route("GET", vm, self._get_vm)
         self.route("DELETE", vm, self._delete_vm)
+        self.route("POST", rf"{vm}/retrieveBootDiagnosticsData", self._give_diagnostics)
+        self.route("GET", r"/blobs/(?P<name>[^/]+)/serial\.log", self._give_serial_log)
         self.route("GET", rf"{_COMPUTE}/virtualMachines", self._list_vms)
         for kind, root in (("networkInterfaces", _NETWORK), ("disks", _COMPUTE), ("publicIPAddresses", _NETWORK)):
             self.route("GET", rf"{root}/(?P<kind>{kind})", self._list_parts)
@@ -97,6 +101,11 @@ class AzureWire(WireServer):
         import base64
 
         return base64.b64decode(self.vms[name].body["properties"]["osProfile"]["customData"]).decode()
+
+    def power_off(self, name: str) -> None:
+        """As a machine does itself: it stands still, and is paid for."""
+        with self.lock:
+            self.vms[name].power = "stopped"
 
     def evict(self, name: str) -> None:
         """As Azure takes a spot machine back with the policy Delete."""
@@ -225,6 +234,26 @@ class AzureWire(WireServer):
             )
             return error(404, "ResourceNotFound", words)
         return WireReply(200, self._shown(name, vm, with_view=request.query.get("$expand") == "instanceView"))
+
+    def _give_diagnostics(self, request: WireRequest, name: str) -> WireReply:
+        """Addresses with a signature, which is all that the storage asks for."""
+        refused = self._refused(request, "Microsoft.Compute/virtualMachines/retrieveBootDiagnosticsData/action")
+        if refused is not None:
+            return refused
+        vm = self.vms.get(name)
+        if vm is None:
+            return error(404, "ResourceNotFound", f"The Resource '{name}' was not found.")
+        wanted = vm.body["properties"].get("diagnosticsProfile", {}).get("bootDiagnostics", {})
+        if not wanted.get("enabled"):
+            return error(409, "BootDiagnosticsNotEnabled", "Boot diagnostics is not enabled.")
+        there = f"{self.url}/blobs/{name}"
+        uris = {"consoleScreenshotBlobUri": f"{there}/screenshot.bmp?sig=s", "serialConsoleLogBlobUri": ""}
+        return WireReply(200, uris | {"serialConsoleLogBlobUri": f"{there}/serial.log?sig={self._token[:8]}"})
+
+    def _give_serial_log(self, request: WireRequest, name: str) -> WireReply:
+        if request.query.get("sig") != self._token[:8] or "authorization" in request.headers:
+            return WireReply(403, b"AuthenticationFailed")
+        return WireReply(200, self.console(name).encode())
 
     def _list_vms(self, request: WireRequest) -> WireReply:
         refused = self._refused(request, "Microsoft.Compute/virtualMachines/read")

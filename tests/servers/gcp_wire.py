@@ -8,6 +8,7 @@ format, not that Google behaves so. Requests are signed by a service account, an
 import json
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,11 @@ class GcpWire(WireServer):
         self.no_stock: dict[str, tuple[str, str]] = {}
         self.forbidden = False
         self.skus: list[dict[str, Any]] = []
+        self.console: Callable[[str], str] = lambda _: ""
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self.route("POST", rf"{_ZONE}/instances", self._insert)
         self.route("GET", rf"{_ZONE}/instances/(?P<name>[^/]+)", self._get)
+        self.route("GET", rf"{_ZONE}/instances/(?P<name>[^/]+)/serialPort", self._get_serial_port)
         self.route("DELETE", rf"{_ZONE}/instances/(?P<name>[^/]+)", self._delete)
         self.route("GET", rf"{_ROOT}/aggregated/instances", self._list)
         self.route("GET", rf"{_ROOT}/aggregated/operations", self._list_operations)
@@ -110,6 +113,11 @@ class GcpWire(WireServer):
     def script(self, name: str) -> str:
         """`name`: with its zone or without."""
         return str(_metadata(self.instances[name.rsplit("/", 1)[-1]])["startup-script"])
+
+    def power_off(self, name: str) -> None:
+        """As an instance does itself."""
+        with self.lock:
+            self.instances[name.rsplit("/", 1)[-1]].status = "TERMINATED"
 
     def preempt(self, name: str, *, stopping: bool = False) -> None:
         """As Google takes a spot machine back. `stopping`: it has been told, and is not gone yet."""
@@ -179,6 +187,22 @@ class GcpWire(WireServer):
         if one is None or one.zone != zone:
             return self._missing(zone, name)
         return WireReply(200, self._shown(name, one))
+
+    def _get_serial_port(self, request: WireRequest, zone: str, name: str) -> WireReply:
+        """A negative start: the newest so many bytes. Only of one that runs."""
+        refused = self._refused(request, "compute.instances.getSerialPortOutput")
+        if refused is not None:
+            return refused
+        one = self.instances.get(name)
+        if one is None or one.zone != zone:
+            return self._missing(zone, name)
+        if one.status != "RUNNING":
+            return error(400, "resourceNotReady", f"The resource 'instances/{name}' is not ready")
+        text = self.console(f"{zone}/{name}")
+        start = int(request.query.get("start", "0"))
+        first = max(0, len(text) + start) if start < 0 else start
+        shown = {"kind": "compute#serialPortOutput", "contents": text[first:]}
+        return WireReply(200, shown | {"start": str(first), "next": str(len(text))})
 
     def _delete(self, request: WireRequest, zone: str, name: str) -> WireReply:
         refused = self._refused(request, "compute.instances.delete")

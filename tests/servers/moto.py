@@ -48,6 +48,10 @@ class MotoServer:
         found = self.client().describe_instance_attribute(InstanceId=name, Attribute="userData")
         return base64.b64decode(found["UserData"]["Value"]).decode()
 
+    def power_off(self, name: str) -> None:
+        """As an instance does itself: it is terminated then, for so it was launched."""
+        self.client().terminate_instances(InstanceIds=[name])
+
     def instances(self, region: str = "us-east-1") -> list[dict[str, Any]]:
         """All that were ever launched since the last reset."""
         pages = self.client(region=region).get_paginator("describe_instances").paginate()

@@ -84,6 +84,15 @@ class Journal:
 
         return await self._run(find)
 
+    async def all_unfinished(self) -> list[Record]:
+        """On whatever node."""
+
+        def find() -> list[Record]:
+            keys = [row[0] for row in self._sql("SELECT key FROM attempts WHERE state <> 'ended'")]
+            return [self._known(key) for key in keys]
+
+        return await self._run(find)
+
     async def hosts(self) -> list[str]:
         """The hosts of the last call of `keep_hosts`."""
         return await self._run(lambda: [row[0] for row in self._sql("SELECT name FROM hosts")])

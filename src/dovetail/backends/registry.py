@@ -60,8 +60,8 @@ class BackendKind:
 
 
 def _built_in(settings: type[Strict], backend: str, check: str = "") -> BackendKind:
-    """`backend`: its class, imported when the first one is built, so that its libraries load only if it is used; so is
-    `check`, a function."""
+    """`backend`: its class, or a function that makes one, imported when the first one is built, so that its libraries
+    load only if it is used; so is `check`, a function."""
 
     def build_one(name: str, settings: Strict, folder: Path) -> Backend:
         found: Backend = pkgutil.resolve_name(f"dovetail.backends.{backend}")(name, settings, folder)
@@ -77,10 +77,10 @@ def _built_in(settings: type[Strict], backend: str, check: str = "") -> BackendK
 KINDS: dict[str, BackendKind] = {
     "aws_lambda": _built_in(LambdaSettings, "aws_lambda.backend:LambdaBackend", "aws_lambda.check:check_library"),
     "azure_functions": _built_in(AzureFunctionsSettings, "azure_functions.backend:AzureFunctionsBackend"),
-    "azure": _built_in(AzureSettings, "azure.backend:AzureBackend", "azure.check:check_sdk"),
+    "azure": _built_in(AzureSettings, "azure.backend:azure_backend", "azure.check:check_sdk"),
     "docker": _built_in(DockerSettings, "docker.backend:DockerBackend", "docker.check:check_sockets"),
-    "ec2": _built_in(Ec2Settings, "ec2.backend:Ec2Backend", "ec2.check:check_sdk"),
-    "gcp": _built_in(GcpSettings, "gcp.backend:GcpBackend", "gcp.check:check_sdk"),
+    "ec2": _built_in(Ec2Settings, "ec2.backend:ec2_backend", "ec2.check:check_sdk"),
+    "gcp": _built_in(GcpSettings, "gcp.backend:gcp_backend", "gcp.check:check_sdk"),
     "kubernetes": _built_in(
         KubernetesSettings, "kubernetes.backend:KubernetesBackend", "kubernetes.check:check_access"
     ),

@@ -65,6 +65,8 @@ class Subject:
     captures_output: bool = True
     owns_its_nodes: bool = True
     """It knows its nodes. False if nodes register themselves."""
+    nodes_used: int = 1
+    """How many of its first nodes the tests use, in turn: several where a node takes one task at a time."""
     remembers_ends: bool = True
     """After a restart it still knows how attempts ended."""
 
@@ -134,7 +136,8 @@ class Rig:
 
     def assignment(self, workload: int, spec: Workload, attempt: int = 1) -> Assignment:
         task = TaskId(workload, 0)
-        return Assignment(attempt_key(task, attempt), task, self.reports.nodes[0].name, spec)
+        node = self.reports.nodes[workload % self.subject.nodes_used]
+        return Assignment(attempt_key(task, attempt), task, node.name, spec)
 
     def work(self, workload: int, run_s: float = 0.0, exit_code: int = 0, text: str = "") -> Assignment:
         return self.assignment(workload, self.subject.workload(run_s, exit_code, text))

@@ -209,6 +209,24 @@ def _ec2(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
 
 
 @contextmanager
+def _cloud_init(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engine]:
+    """moto, whose instances boot here: in each the real cloud-init runs its user data."""
+    from tests.servers.aws_faults import aws_faults
+    from tests.servers.cloud_init import CloudInitMachine, skip_without_cloud_init
+    from tests.servers.job_machines import job_machines
+    from tests.servers.moto import IMAGE
+
+    skip_without_cloud_init()
+    server: MotoServer = request.getfixturevalue("moto")
+    server.reset()
+    with aws_faults(server.url) as proxy, job_machines(server, folder / "machines", CloudInitMachine) as machines:
+        proxy.consoles = machines.console
+        keys = "access_key: testing\n    secret_key: testing"
+        here = f"poll: 200ms\n    live_prices: false\n    image: {IMAGE}\n    endpoint_url: {proxy.url}\n    {keys}"
+        yield Engine({"disk: 64GiB": here})
+
+
+@contextmanager
 def _metal(_: pytest.FixtureRequest, __: Path) -> Iterator[Engine]:
     """Two machines that are off, each with a controller of its own."""
     from tests.servers.redfish import PASSWORD, USER, redfish_server
@@ -249,6 +267,7 @@ ENGINES: dict[str, Callable[[pytest.FixtureRequest, Path], AbstractContextManage
     "lambda": _lambda,
     "azure-functions": _azure_functions,
     "ec2": _ec2,
+    "cloud-init": _cloud_init,
     "clouds": _ec2,
     "metal": _metal,
     "monitoring": _monitoring,

@@ -4,11 +4,9 @@ from pathlib import Path
 
 from dovetail.backends.azure.provider import AzureMachines
 from dovetail.backends.azure.settings import AzureSettings
-from dovetail.backends.machines.backend import MachineBackend
+from dovetail.backends.contract import Backend
+from dovetail.backends.machines.choosing import cloud_backend
 
 
-class AzureBackend(MachineBackend):
-    """Implements `dovetail.backends.contract.Backend`."""
-
-    def __init__(self, name: str, settings: AzureSettings, folder: Path) -> None:
-        super().__init__(name, AzureMachines(name, settings), settings, settings.join, folder)
+def azure_backend(name: str, settings: AzureSettings, folder: Path) -> Backend:
+    return cloud_backend(name, AzureMachines(name, settings), settings, folder)

@@ -16,6 +16,7 @@ from dovetail.backends.azure.connection import AzureConnection
 from dovetail.backends.azure.errors import code_and_message, kind_of, refusal
 from dovetail.backends.azure.prices import live_prices
 from dovetail.backends.azure.quotas import quota_name
+from dovetail.backends.azure.serial_log import serial_log
 from dovetail.backends.azure.settings import AzureSettings
 from dovetail.backends.azure.sizes import usable_zones
 from dovetail.backends.azure.states import machine_of, power_state, provisioning_failure
@@ -26,6 +27,7 @@ from dovetail.backends.machines.provider import (
     LAUNCH_TAG,
     NODE_TAG,
     OWNER_TAG,
+    ConsoleText,
     Launch,
     Machine,
     MachineState,
@@ -39,6 +41,7 @@ PLACED_WITHIN_S = 600.0
 #: The power state of a machine is a question of its own; so many are asked with each list, in turn.
 POWER_STATES_A_LIST = 5
 PRECONDITION_FAILED = 412
+USER_DATA_BYTES = 48 * 1024  # 64 KiB of base64
 LEFT_OVER = "left-over/"
 
 
@@ -190,6 +193,25 @@ class AzureMachines:
             if code_and_message(error)[0] in ("ResourceNotFound", "NotFound", ""):
                 return None
             raise  # the resource group, or the subscription, is not there
+
+    # --- consoles ----------------------------------------------------------------------------------------------
+
+    @property
+    def user_data_bytes(self) -> int:
+        return USER_DATA_BYTES
+
+    async def console(self, machine: Machine) -> ConsoleText:
+        """Azure answers with an address, good for a while, at which the text lies."""
+        from azure.core.exceptions import ResourceNotFoundError
+
+        await self._connection.open()
+        group, machines = self._settings.resource_group, self._connection.compute.virtual_machines
+        try:
+            found = await self._connection.run(lambda: machines.retrieve_boot_diagnostics_data(group, machine.id))
+        except ResourceNotFoundError:  # it goes with its machine
+            return ConsoleText("")
+        address = found.serial_console_log_blob_uri
+        return ConsoleText("" if not address else await serial_log(str(address), self._settings.ca))
 
     # --- ending ------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ from typing import Annotated, Self
 from pydantic import Field, SecretStr, model_validator
 
 from dovetail.backends.cloud_catalogue.selection import CloudSelection
-from dovetail.backends.machines.settings import JoinSettings, MachineSettings, Url
+from dovetail.backends.machines.cloud_init.settings import CloudSettings
+from dovetail.backends.machines.settings import Url
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
 from dovetail.model.text.quantity import Count
 from dovetail.model.text.strict import AtField, Strict
@@ -44,15 +45,13 @@ class AzureNetwork(Strict):
     """The availability zones to use, such as `["1", "2"]`. Empty: Azure chooses, and the region is one place."""
 
 
-class AzureSettings(MachineSettings, CloudSelection):
+class AzureSettings(CloudSettings, CloudSelection):
     subscription: Guid
     """The id of the subscription."""
     resource_group: Annotated[str, Field(pattern=r"^[-\w.()]{1,90}$")]
     """The resource group that gets the machines. Nothing outside it is touched."""
     networks: Annotated[dict[RegionName, AzureNetwork], Field(min_length=1, max_length=100)]
     """The subnet of each region, by Azure's name of the region."""
-    join: JoinSettings
-    """How a new machine becomes a node."""
     tenant: Guid | None = None
     """The tenant of the service principal."""
     client_id: Guid | None = None

@@ -39,6 +39,8 @@ def vm_request(settings: AzureSettings, launch: Launch, public_key: str) -> dict
             "networkProfile": _network(settings, settings.networks[region], launch, name),
         },
     }
+    if launch.console:
+        body["properties"]["diagnosticsProfile"] = {"bootDiagnostics": {"enabled": True}}  # storage of Azure's own
     if zone is not None:
         body["zones"] = [zone]
     if launch.type.node.offer is not None and launch.type.node.offer.spot:

@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
+from dovetail.backends.contract import Backend
 from dovetail.backends.ec2.check import check_sdk
 from dovetail.backends.ec2.settings import Ec2Settings
-from dovetail.backends.machines.backend import MachineBackend
+from dovetail.backends.machines.choosing import cloud_backend
 
 
-class Ec2Backend(MachineBackend):
-    """Implements `dovetail.backends.contract.Backend`."""
+def ec2_backend(name: str, settings: Ec2Settings, folder: Path) -> Backend:
+    check_sdk(settings)
+    from dovetail.backends.ec2.provider import Ec2Provider
 
-    def __init__(self, name: str, settings: Ec2Settings, folder: Path) -> None:
-        check_sdk(settings)
-        from dovetail.backends.ec2.provider import Ec2Provider
-
-        super().__init__(name, Ec2Provider(name, settings), settings, settings.join, folder)
+    return cloud_backend(name, Ec2Provider(name, settings), settings, folder)

@@ -5,6 +5,7 @@ one, by its client token and by its mark. Nothing is done to instances without o
 """
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -17,9 +18,18 @@ from dovetail.backends.ec2.instances import machine_of, with_notices
 from dovetail.backends.ec2.launching import run_request
 from dovetail.backends.ec2.offers import read_region, types_of
 from dovetail.backends.ec2.settings import Ec2Settings
-from dovetail.backends.machines.provider import LAUNCH_TAG, OWNER_TAG, Launch, Machine, MachineState, MachineType
+from dovetail.backends.machines.provider import (
+    LAUNCH_TAG,
+    OWNER_TAG,
+    ConsoleText,
+    Launch,
+    Machine,
+    MachineState,
+    MachineType,
+)
 
 _GONE = "InvalidInstanceID.NotFound"
+USER_DATA_BYTES = 16 * 1024
 
 
 class Ec2Provider:
@@ -31,6 +41,10 @@ class Ec2Provider:
         self._images = Ec2Images(self._aws, settings)
         self._offered: list[MachineType] = []
         self._regions: dict[str, str] = {}  # of each instance that was seen
+
+    @property
+    def user_data_bytes(self) -> int:
+        return USER_DATA_BYTES
 
     async def types(self) -> list[MachineType]:
         reads = [self._aws.run(read_region, self._aws, each, self._settings, self._name) for each in self._all_regions]
@@ -58,6 +72,9 @@ class Ec2Provider:
         if machine.state is MachineState.ENDED:
             return
         await self._aws.run(self._end, machine)
+
+    async def console(self, machine: Machine) -> ConsoleText:
+        return await self._aws.run(self._console, machine)
 
     async def close(self) -> None:
         self._aws.close()
@@ -93,8 +110,23 @@ class Ec2Provider:
         made = self._aws.ec2_once(region).run_instances(**request)
         return machine_of(made["Instances"][0])
 
+    def _regions_of(self, machine: Machine) -> list[str]:
+        return [self._regions[machine.id]] if machine.id in self._regions else self._all_regions
+
+    def _console(self, machine: Machine) -> ConsoleText:
+        """As it is now, which instances on Nitro show; others show it only after they have ended."""
+        for region in self._regions_of(machine):
+            ask = partial(self._aws.ec2(region).get_console_output, InstanceId=machine.id)
+            try:
+                return ConsoleText(ask(Latest=True).get("Output", ""))
+            except ClientError as error:
+                if _code(error) == _GONE:
+                    continue
+            return ConsoleText(ask().get("Output", ""), live=False)
+        return ConsoleText("")
+
     def _end(self, machine: Machine) -> None:
-        for region in [self._regions[machine.id]] if machine.id in self._regions else self._all_regions:
+        for region in self._regions_of(machine):
             try:
                 self._aws.ec2(region).terminate_instances(InstanceIds=[machine.id])
             except ClientError as error:

@@ -14,7 +14,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SecretStr, model_validator
 
 from dovetail.backends.cloud_catalogue.selection import CloudSelection, Location
-from dovetail.backends.machines.settings import JoinSettings, MachineSettings, Url
+from dovetail.backends.machines.cloud_init.settings import CloudSettings
+from dovetail.backends.machines.settings import Url
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
 from dovetail.model.text.quantity import Bytes, Duration
 from dovetail.model.text.strict import AtField
@@ -26,9 +27,7 @@ TagKey = Annotated[str, Field(min_length=1, max_length=128)]
 TagValue = Annotated[str, Field(max_length=256)]
 
 
-class Ec2Settings(CloudSelection, MachineSettings):
-    join: JoinSettings
-    """How a new instance becomes a node of this control plane."""
+class Ec2Settings(CloudSelection, CloudSettings):
     architecture: Literal["x86_64", "arm64"] = "x86_64"
     """The architecture of the image; only types of it are offered."""
     image: Image | None = None

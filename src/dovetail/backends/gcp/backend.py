@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
+from dovetail.backends.contract import Backend
 from dovetail.backends.gcp.provider import GcpMachines
 from dovetail.backends.gcp.settings import GcpSettings
-from dovetail.backends.machines.backend import MachineBackend
+from dovetail.backends.machines.choosing import cloud_backend
 
 
-class GcpBackend(MachineBackend):
-    """Implements `dovetail.backends.contract.Backend`."""
-
-    def __init__(self, name: str, settings: GcpSettings, folder: Path) -> None:
-        super().__init__(name, GcpMachines(name, settings), settings, settings.join, folder)
+def gcp_backend(name: str, settings: GcpSettings, folder: Path) -> Backend:
+    return cloud_backend(name, GcpMachines(name, settings), settings, folder)

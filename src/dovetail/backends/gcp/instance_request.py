@@ -14,7 +14,7 @@ from dovetail.backends.gcp.settings import GcpSettings
 from dovetail.backends.machines.provider import NODE_TAG, Launch
 
 PREFIX = "dovetail-"
-SCRIPT = "startup-script"
+SCRIPT, USER_DATA = "startup-script", "user-data"
 _NAMESPACE = uuid.UUID("6f1d0f5e-6a52-5d6f-9c5c-0f1f6a6f2b11")
 #: Families that take no persistent disks.
 _HYPERDISK_ONLY = ("n4-", "c4-", "c4a-", "c4d-", "a3-ultragpu-", "a4-")
@@ -58,6 +58,8 @@ def instance_request(settings: GcpSettings, launch: Launch) -> dict[str, Any]:
             "items": [{"key": SCRIPT, "value": launch.user_data}, {"key": NODE_TAG, "value": launch.node}],
         },
     }
+    if launch.console:  # for images with cloud-init; the agent of Google's other images runs the script above
+        body["metadata"]["items"].append({"key": USER_DATA, "value": launch.user_data})
     if accelerator is not None:
         kind = f"zones/{zone}/acceleratorTypes/{accelerator}"
         body["guest_accelerators"] = [{"accelerator_type": kind, "accelerator_count": number}]

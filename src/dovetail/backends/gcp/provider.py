@@ -28,6 +28,7 @@ from dovetail.backends.gcp.settings import GcpSettings
 from dovetail.backends.gcp.states import is_spot, machine_of
 from dovetail.backends.machines.provider import (
     OWNER_TAG,
+    ConsoleText,
     Launch,
     Machine,
     MachineType,
@@ -36,6 +37,8 @@ from dovetail.backends.machines.provider import (
 
 PROVIDER = "gcp"
 LOOK_S = 2.0
+USER_DATA_BYTES = 256 * 1024  # of one value of the metadata
+CONSOLE_BYTES = 256 * 1024  # the newest; Google keeps a megabyte
 
 
 class GcpMachines:
@@ -175,6 +178,25 @@ class GcpMachines:
             if found.status not in ("PENDING", "PROVISIONING"):
                 return machine_of(found)
             await asyncio.sleep(self._look_s)
+
+    # --- consoles ----------------------------------------------------------------------------------------------
+
+    @property
+    def user_data_bytes(self) -> int:
+        return USER_DATA_BYTES
+
+    async def console(self, machine: Machine) -> ConsoleText:
+        from google.api_core.exceptions import NotFound
+
+        await self._connection.open()
+        zone, _, name = machine.id.partition("/")
+        request = {"project": self._settings.project, "zone": zone, "instance": name, "start": -CONSOLE_BYTES}
+        clients = self._connection.clients
+        ask = partial(clients.instances.get_serial_port_output, request=request, **ONCE)
+        try:
+            return ConsoleText(str((await self._connection.run(ask)).contents))
+        except NotFound:  # it goes with its machine
+            return ConsoleText("")
 
     # --- ending ------------------------------------------------------------------------------------------------
 

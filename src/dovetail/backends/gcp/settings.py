@@ -14,7 +14,8 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 
 from dovetail.backends.cloud_catalogue.selection import CloudSelection, Location
-from dovetail.backends.machines.settings import JoinSettings, MachineSettings, Url
+from dovetail.backends.machines.cloud_init.settings import CloudSettings
+from dovetail.backends.machines.settings import Url
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
 from dovetail.model.text.quantity import Count
 
@@ -25,11 +26,9 @@ DEBIAN = "projects/debian-cloud/global/images/family/debian-12"
 BILLING = "https://cloudbilling.googleapis.com"
 
 
-class GcpSettings(MachineSettings, CloudSelection):
+class GcpSettings(CloudSettings, CloudSelection):
     project: Annotated[str, Field(pattern=r"^([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,61}[a-z0-9]$")]
     """The id of the project that gets the machines."""
-    join: JoinSettings
-    """How a new machine becomes a node."""
     credentials: ServerFile | None = None
     """A file with the key of a service account. Left out: the usual chain of Google's SDK."""
     image: ResourcePath = DEBIAN

@@ -11,7 +11,7 @@ machine that is gone is reported as lost.
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -35,7 +35,7 @@ from dovetail.backends.machines.settings import JoinSettings, MachineSettings
 from dovetail.backends.machines.slots import SlotTable
 from dovetail.backends.machines.user_data import join_script
 from dovetail.model.backoff import Backoff
-from dovetail.model.event import Event, NodeDrained, TaskWaiting
+from dovetail.model.event import Event, NodeDrained, NodeLeft, TaskWaiting
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 
@@ -51,7 +51,6 @@ APPEARS_WITHIN_S = 120.0  # a provider may show a machine only some time after i
 UNCLAIMED_S = 60.0  # after a start, work whose launch was under way is bound again within this time
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 _ALIVE = (MachineState.STARTING, MachineState.RUNNING)
-_OVER = (MachineState.STOPPED, MachineState.ENDED)  # a stopped one is an orphan as soon as its node has gone
 
 log = structlog.get_logger()
 
@@ -68,7 +67,7 @@ class Agents(Protocol):
 
 
 @dataclass(slots=True)
-class _Slot:
+class MachineSlot:
     """A node whose machine is wanted or exists."""
 
     row: MachineRow
@@ -86,6 +85,9 @@ class _Slot:
 class Fleet:
     """`join` None: machines have their agents already, as metal does, and get no script; `boot_within_s`: how long
     these may take until they are heard."""
+
+    #: A stopped one is an orphan as soon as its node has gone.
+    _over: tuple[MachineState, ...] = (MachineState.STOPPED, MachineState.ENDED)
 
     def __init__(
         self,
@@ -106,7 +108,7 @@ class Fleet:
         self._table = SlotTable(quotas=settings.quotas, most=settings.max_machines)
         self._kinds: dict[str, MachineType] = {}  # of all nodes, as last announced
         self._described: dict[str, tuple[tuple[MachineType, bool, str | None], Node]] = {}
-        self._slots: dict[str, _Slot] = {}
+        self._slots: dict[str, MachineSlot] = {}
         self._avoided: dict[str, tuple[float, str]] = {}  # until when, and why, by type
         self._unknown: dict[str, str] = {}  # why nobody can say how the machine of a node is
         self._orphans = Orphans(settings.reap_after)
@@ -121,18 +123,21 @@ class Fleet:
 
     async def start(self, report: Report) -> None:
         self._owner = await self._journal.open()
-        types = await self.provider.types()
+        types = await self._types()
         machines = await self.provider.machines(self._owner)
         self._report = report
         self._started_at = self._refreshed_at = self._now()
         self._table.types = {kind.name: kind for kind in types}
         for row in await self._journal.all():
             if row.node not in self._slots:
-                self._keep(_Slot(row, self._now()))
+                self._keep(MachineSlot(row, self._now()))
         await self._take_seen(machines)
         await self._announce()
         if self._watching is None:
             self._watching = asyncio.create_task(self._watch(), name=f"{self.name}: machines")
+
+    async def _types(self) -> list[MachineType]:
+        return await self.provider.types()
 
     async def close(self) -> None:
         tasks = [one for one in (self._watching, *(slot.launch for slot in self._slots.values())) if one is not None]
@@ -204,25 +209,25 @@ class Fleet:
             return
         kind = self._kinds[node]
         row = MachineRow(node, kind.name, secrets.token_hex(8), MachinePhase.LAUNCHING, None, time.time())
-        slot = self._keep(_Slot(row, self._now()))  # first: a second bind must not write another token
+        slot = self._keep(MachineSlot(row, self._now()))  # first: a second bind must not write another token
         await self._journal.put(row)
         self._launch(slot)
         await self._announce()
 
-    def _keep(self, slot: _Slot) -> _Slot:
+    def _keep(self, slot: MachineSlot) -> MachineSlot:
         self._slots[slot.row.node] = slot
         self._table.used[slot.row.node] = slot.row.type
         if slot.row.phase is MachinePhase.LAUNCHING:
             self._table.launching.add(slot.row.node)
         return slot
 
-    def _launch(self, slot: _Slot) -> None:
+    def _launch(self, slot: MachineSlot) -> None:
         if slot.launch is None:
             slot.launch = asyncio.create_task(self._launch_until_known(slot), name=f"launch {slot.row.node}")
 
-    async def _launch_until_known(self, slot: _Slot) -> None:
+    async def _launch_until_known(self, slot: MachineSlot) -> None:
         backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
-        while slot.row.phase is MachinePhase.LAUNCHING and slot.row.node in self._slots:
+        while self._is_launching(slot):
             try:
                 machine = await self._launch_once(slot)
             except LaunchRefused as refusal:
@@ -237,28 +242,34 @@ class Fleet:
                 await self._launched(slot, machine)
                 return
 
-    async def _launch_once(self, slot: _Slot) -> Machine:
+    def _is_launching(self, slot: MachineSlot) -> bool:
+        return slot.row.phase is MachinePhase.LAUNCHING and slot.row.node in self._slots
+
+    async def _launch_once(self, slot: MachineSlot) -> Machine:
         kind = self._table.types.get(slot.row.type)
         if kind is None:
             raise LaunchRefused(RefusalKind.INVALID, f"{slot.row.type} is not offered any more")
+        return await self.provider.launch(await self._launch_of(slot, kind))
+
+    async def _launch_of(self, slot: MachineSlot, kind: MachineType) -> Launch:
         if self._join is not None and not self._is_script_good(slot, self._join):
             assert self._credentials is not None, "the control plane gives credentials before the start"
             token = await self._credentials.join_token(slot.row.node, self._join.within)
             slot.script, slot.script_since = join_script(self._join, slot.row.node, token), self._now()
-        return await self.provider.launch(Launch(slot.row.node, kind, slot.row.token, self._owner, slot.script))
+        return Launch(slot.row.node, kind, slot.row.token, self._owner, slot.script)
 
-    def _is_script_good(self, slot: _Slot, join: JoinSettings) -> bool:
+    def _is_script_good(self, slot: MachineSlot, join: JoinSettings) -> bool:
         """A new token would end the one that a machine may have already whose launch was not answered."""
         return bool(slot.script) and self._now() - slot.script_since < join.within / 2
 
-    async def _launched(self, slot: _Slot, machine: Machine) -> None:
+    async def _launched(self, slot: MachineSlot, machine: Machine) -> None:
         slot.machine = machine
         await self._set_phase(slot, MachinePhase.UP, machine.id)
         log.info("machine launched", backend=self.name, node=slot.row.node, machine=machine.id)
         await self._say_waiting(slot.row.node, f"machine {machine.id} starts")
         await self._announce()
 
-    async def _refused(self, slot: _Slot, refusal: LaunchRefused) -> None:
+    async def _refused(self, slot: MachineSlot, refusal: LaunchRefused) -> None:
         node, until = slot.row.node, self._now() + AVOIDED_FOR_S[refusal.kind]
         words = f"{refusal.kind}: {refusal}"
         log.warning("launch refused", backend=self.name, node=node, reason=words)
@@ -280,7 +291,7 @@ class Fleet:
             await asyncio.sleep(self._settings.poll)
             try:
                 if self._now() - self._refreshed_at > self._settings.refresh:
-                    self._table.types = {kind.name: kind for kind in await self.provider.types()}
+                    self._table.types = {kind.name: kind for kind in await self._types()}
                     self._refreshed_at = self._now()
                 await self._take_seen(await self.provider.machines(self._owner))
                 await self._look_after_slots()
@@ -300,12 +311,12 @@ class Fleet:
                 # Somebody has powered it on: it is used, and powered off when it is idle.
                 row = MachineRow(one.node, kind.name, one.token, MachinePhase.UP, one.id, time.time())
                 await self._journal.put(row)
-                self._keep(_Slot(row, self._now()))
+                self._keep(MachineSlot(row, self._now()))
         for slot in list(self._slots.values()):
             seen = found.get(slot.row.node)
             if seen is not None and seen.state is MachineState.UNKNOWN:
                 await self._in_doubt(slot, seen)
-            elif seen is None or seen.state in _OVER:
+            elif seen is None or seen.state in self._over:
                 await self._missing(slot, seen)
             else:
                 await self._seen(slot, seen)
@@ -325,7 +336,7 @@ class Fleet:
         slot, kind = self._slots.get(machine.node), self._table.types.get(machine.node)
         return slot is not None and (slot.row.token == machine.token or (kind is not None and kind.fixed))
 
-    async def _seen(self, slot: _Slot, machine: Machine) -> None:
+    async def _seen(self, slot: MachineSlot, machine: Machine) -> None:
         slot.machine, slot.seen = machine, True
         if slot.row.phase is MachinePhase.LAUNCHING and slot.launch is None:
             await self._set_phase(slot, MachinePhase.UP, machine.id)  # it was launched before a crash
@@ -335,13 +346,13 @@ class Fleet:
             slot.draining = True
             await self._tell(NodeDrained(slot.row.node, machine.reason or "its owner takes the machine back"))
 
-    async def _in_doubt(self, slot: _Slot, machine: Machine) -> None:
+    async def _in_doubt(self, slot: MachineSlot, machine: Machine) -> None:
         """What runs there may run on. What waits for the end of the machine, to be launched again, goes elsewhere."""
         if slot.row.phase is MachinePhase.ENDING:
             await self._agents.refuse(slot.row.node, machine.reason, FailureCause.BACKEND)
             await self.provider.end(machine)
 
-    async def _missing(self, slot: _Slot, ended: Machine | None) -> None:
+    async def _missing(self, slot: MachineSlot, ended: Machine | None) -> None:
         phase, age_s = slot.row.phase, self._now() - slot.since
         if phase is MachinePhase.LAUNCHING:
             unclaimed = slot.launch is None and not self._agents.assigned(slot.row.node)
@@ -370,16 +381,19 @@ class Fleet:
 
     # --- ending ------------------------------------------------------------------------------------------------
 
-    async def _end(self, slot: _Slot, reason: str) -> None:
+    async def _end(self, slot: MachineSlot, reason: str) -> None:
         """First nothing new comes, then the machine goes."""
-        await self._set_phase(slot, MachinePhase.ENDING, slot.row.machine)
-        log.info("ending a machine", backend=self.name, node=slot.row.node, machine=slot.row.machine, reason=reason)
-        await self._announce()
+        await self._mark_ending(slot, reason)
         await self._agents.give_up(slot.row.node, reason)
         if slot.machine is not None:
             await self.provider.end(slot.machine)  # if this fails, the next look repeats it
 
-    async def _gone(self, slot: _Slot, reason: str) -> None:
+    async def _mark_ending(self, slot: MachineSlot, reason: str) -> None:
+        await self._set_phase(slot, MachinePhase.ENDING, slot.row.machine)
+        log.info("ending a machine", backend=self.name, node=slot.row.node, machine=slot.row.machine, reason=reason)
+        await self._announce()
+
+    async def _gone(self, slot: MachineSlot, reason: str) -> None:
         node, kind = slot.row.node, self._table.types.get(slot.row.type)
         await self._drop(slot)
         await self._announce()
@@ -388,19 +402,21 @@ class Fleet:
         else:
             await self._agents.give_up(node, reason)
 
-    async def _drop(self, slot: _Slot) -> None:
+    async def _drop(self, slot: MachineSlot) -> None:
         node = slot.row.node
         await self._journal.remove(node)
         self._slots.pop(node, None)
         self._table.used.pop(node, None)
         self._table.launching.discard(node)
         self._agents.forget(node)
+        if slot.draining and self._nodes.forget(node):  # the cordon goes with the machine, not with the name
+            await self._tell(NodeLeft(node, "its machine was taken back"))
         if self._credentials is not None:
             await self._credentials.ended(node, revoke=self._join is not None)
         if slot.launch is not None and slot.launch is not asyncio.current_task():
             slot.launch.cancel()
 
-    async def _set_phase(self, slot: _Slot, phase: MachinePhase, machine: str | None) -> None:
+    async def _set_phase(self, slot: MachineSlot, phase: MachinePhase, machine: str | None) -> None:
         slot.row = replace(slot.row, phase=phase, machine=machine, since=time.time())
         slot.since = self._now()
         self._table.launching.discard(slot.row.node)
@@ -420,9 +436,13 @@ class Fleet:
             for name, kind in kinds.items()
             if kind.name in self._avoided and name not in self._slots
         }
-        avoided.update({name: why for name, why in self._unknown.items() if name in there})
+        avoided.update({name: why for name, why in self._unusable().items() if name in there})
         for event in self._nodes.changes(there, avoided):
             await self._tell(event)
+
+    def _unusable(self) -> Mapping[str, str]:
+        """Nodes that exist and take no work now, and why."""
+        return self._unknown
 
     async def _tell(self, event: Event) -> None:
         assert self._report is not None

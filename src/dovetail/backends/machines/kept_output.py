@@ -72,7 +72,11 @@ class KeptOutput:
         except Exception as error:  # its machine may be gone
             log.info("output was not fetched", key=key, error=f"{type(error).__name__}: {error}")
             return
-        await asyncio.to_thread(self._keep, key, "".join(pieces))
+        await self.keep(key, "".join(pieces))
+
+    async def keep(self, key: str, text: str) -> None:
+        """All that there is of it."""
+        await asyncio.to_thread(self._keep, key, text)
 
     def _keep(self, key: str, text: str) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

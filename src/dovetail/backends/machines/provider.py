@@ -63,13 +63,15 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One machine to launch. `user_data`: the script that it runs at its first start."""
+    """One machine to launch. `user_data`: the script that it runs at its first start. `console`: what it writes there
+    will be read."""
 
     node: str
     type: MachineType
     token: str
     owner: str
     user_data: str
+    console: bool = False
 
     def tags(self) -> dict[str, str]:
         return {OWNER_TAG: self.owner, NODE_TAG: self.node, LAUNCH_TAG: self.token}
@@ -106,3 +108,22 @@ class MachineProvider(Protocol):
     async def end(self, machine: Machine) -> None: ...
 
     async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleText:
+    """What the console of a machine showed last. `live`: it is as it is now, and not as it was at the last start or
+    stop."""
+
+    text: str
+    live: bool = True
+
+
+class ConsoleProvider(MachineProvider, Protocol):
+    """A provider whose machines can run jobs by cloud-init alone. `user_data_bytes`: the most that user data may be."""
+
+    @property
+    def user_data_bytes(self) -> int: ...
+
+    async def console(self, machine: Machine) -> ConsoleText:
+        """Empty where there is nothing yet. A machine that has ended may have one still."""

@@ -30,3 +30,8 @@ class ReportedNodes:
                 yield NodeHealthChanged(name, False, why)
             elif why is None and self.offline.pop(name, None) is not None:
                 yield NodeHealthChanged(name, True, "")
+
+    def forget(self, name: str) -> bool:
+        """It has left, by an event of the caller's. False if it was not there."""
+        self.offline.pop(name, None)
+        return self.reported.pop(name, None) is not None

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from dovetail.backends.machines.backend import MachineBackend
+from dovetail.backends.machines.cloud_init.backend import CloudInitBackend
 from dovetail.backends.machines.provider import Machine, MachineType
 from dovetail.control.backends.member import Member
 from dovetail.control.errors import NotFound, NotSupported
 from dovetail.model.text.strict import closest
 
 T = TypeVar("T")
+#: What launches machines, and has a fleet of them.
+Launching = MachineBackend | CloudInitBackend
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,7 @@ class MachineService:
         """Those that nobody knows of; ended, unless it is a dry run."""
         return await self._ask(backend, lambda one: one.fleet.reap(dry_run=dry_run))
 
-    async def _ask(
-        self, backend: str | None, ask: Callable[[MachineBackend], Awaitable[list[Machine]]]
-    ) -> SeenMachines:
+    async def _ask(self, backend: str | None, ask: Callable[[Launching], Awaitable[list[Machine]]]) -> SeenMachines:
         asked = list(self._backends(backend))
         answers = await asyncio.gather(*(self._in_time(ask(one)) for _, one in asked), return_exceptions=True)
         found: list[SeenMachine] = []
@@ -77,12 +78,12 @@ class MachineService:
         words = f"{type(error).__name__}: {error}" if str(error) else f"no answer within {self._timeout_s:g} s"
         return words if executor is None else executor.cleaned(words)
 
-    def _backends(self, wanted: str | None) -> Iterator[tuple[str, MachineBackend]]:
+    def _backends(self, wanted: str | None) -> Iterator[tuple[str, Launching]]:
         if wanted is not None:
             self._check(wanted)
         for name, member in list(self._members.items()):
             backend = None if member.executor is None else member.executor.backend
-            if isinstance(backend, MachineBackend) and wanted in (None, name):
+            if isinstance(backend, Launching) and wanted in (None, name):
                 yield name, backend
 
     def _check(self, name: str) -> None:
@@ -90,5 +91,5 @@ class MachineService:
         if member is None:
             near = closest(name, self._members)
             raise NotFound(f"no backend {name[:100]!r}.{near} dovetail backend list shows them")
-        if member.executor is not None and not isinstance(member.executor.backend, MachineBackend):
+        if member.executor is not None and not isinstance(member.executor.backend, Launching):
             raise NotSupported(f"backend {name!r}, of kind {member.kind}, launches no machines")

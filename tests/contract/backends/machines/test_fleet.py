@@ -21,7 +21,7 @@ from tests.contract.backends.machines.room import (
 from dovetail.backends.contract import Refusal
 from dovetail.backends.machines.provider import LaunchRefused, Machine, MachineState, RefusalKind
 from dovetail.backends.machines.settings import MachineSettings
-from dovetail.model.event import BindFailed, NodeDrained, NodeLeft, TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, NodeDrained, NodeJoined, NodeLeft, TaskFinished, TaskStarted
 from dovetail.model.failure_cause import FailureCause
 from dovetail.testing.rig import CollectedReports, Rig, in_event_loop
 
@@ -325,3 +325,21 @@ async def test_many_tasks_at_once_find_more_and_more_machines_of_a_type(tmp_path
                 await at.rig.backend.bind(replace(work, node=name))
             await asyncio.sleep(0)
         await at.until(lambda: len(at.running) >= 5, "five machines")
+
+
+@in_event_loop
+async def test_the_cordon_of_a_machine_that_was_taken_back_does_not_stay_on_its_name(tmp_path: Path) -> None:
+    async with scene(tmp_path) as at:
+        work = await at.rig.start_new()
+        (name,) = at.provider.there
+        at.provider.there[name] = replace(at.provider.there[name], ends_at=1.0)
+        await at.until(lambda: bool(at.reports.of(NodeDrained)), "the node is drained")
+        at.provider.there[name] = replace(at.provider.there[name], state=MachineState.ENDED)
+        await at.rig.finished(work.key)
+        named = [
+            (type(one), one.name if isinstance(one, NodeLeft) else one.node.name)
+            for one in at.reports.received
+            if isinstance(one, NodeLeft | NodeJoined)
+        ]
+        left = named.index((NodeLeft, work.node))
+        assert (NodeJoined, work.node) in named[left:]  # offered again, as a new node
