@@ -33,6 +33,8 @@ class Mover:
         if self.refuses:
             raise Refusal("its disk is local")
 
+    async def check_migration(self, key: str, node: str) -> None: ...
+
     async def stop(self, key: str, reason: str) -> None:
         self.asked.append(("stop", reason))
 

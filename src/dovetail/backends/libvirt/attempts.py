@@ -64,7 +64,8 @@ class LibvirtAttempts(HostAttempts[SeenDomain]):
         return await self._call(lambda virt: self._domains.seen(virt, key))
 
     async def is_elsewhere(self, key: str, seen: SeenDomain | None) -> bool:
-        return seen is None and await self._journal.target(key) is not None
+        gone = seen is None or seen.power is Power.OFF  # libvirt switches it off before it removes it
+        return gone and await self._journal.target(key) is not None
 
     def decide(self, record: Record, seen: SeenDomain | None) -> AttemptStep:
         return decide(record, seen)

@@ -23,6 +23,12 @@ CallKind = Literal[
     "vm_revert",
     "vm_remove_snapshot",
     "vm_offer",
+    "vm_leaving",
+    "vm_peer",
+    "vm_expect",
+    "vm_send",
+    "vm_presence",
+    "vm_settle",
 ]
 ANSWER_WITHIN_S = 10.0
 
