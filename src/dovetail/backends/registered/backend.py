@@ -274,7 +274,7 @@ class RegisteredBackend(VmsOfAgents):
                 async with asyncio.timeout(wait_s):
                     await changes.changed.wait()
         self._agent_seen_at[node] = self._monotonic_s()
-        return self._reply(node, self.calls.take(node))
+        return self._reply(node, self.calls.take(node, after, self._changes_of(node).version))
 
     def _reply(self, node: str, calls: list[NodeCall]) -> HeartbeatReply:
         run, stop, kill = [], [], []

@@ -22,7 +22,8 @@ from dovetail.backends.vm_control import MigrationProgress
 from dovetail.model.workloads.workload import WorkloadKind
 
 PATIENCE_S = 5.0  # of a caller; a migration goes on without one
-ASKED_WITHIN_S = 15.0
+ASKED_WITHIN_S = 10.0
+BEGUN_WITHIN_S = 45.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 2.0
 PROGRESS_KEPT = 1000
 _CANNOT_SAY = (AgentSilent, Refusal, KeyError)
@@ -173,8 +174,8 @@ class VmMoves:
         self._note(key, MigrationProgress(found.node, node, "running", 0.0))
         words = ""
         try:
-            await self._book.ask_agent(node, "vm_expect", key, ASKED_WITHIN_S, move=asdict(move))
-            await self._book.ask_agent(found.node, "vm_send", key, ASKED_WITHIN_S, move=asdict(move), peer=peer)
+            await self._begun(node, "vm_expect", key, move=asdict(move))
+            await self._begun(found.node, "vm_send", key, move=asdict(move), peer=peer)
         except _CANNOT_SAY as error:
             words = str(error)
         await self._settle(move, surely_sent=True)
@@ -185,6 +186,18 @@ class VmMoves:
         words = words or self._progress[key].words or "it stayed where it was"
         self._note(key, replace(self._progress[key], state="failed", words=words))
         raise Refusal(f"{found.node} could not migrate it to {node}: {words}")
+
+    async def _begun(self, node: str, kind: CallKind, key: str, **asked: Any) -> None:
+        """An agent that is started anew meanwhile is asked again."""
+        gives_up_at = asyncio.get_running_loop().time() + BEGUN_WITHIN_S
+        while True:
+            try:
+                await self._book.ask_agent(node, kind, key, ASKED_WITHIN_S, **asked)
+            except AgentSilent:
+                if asyncio.get_running_loop().time() > gives_up_at:
+                    raise
+            else:
+                return
 
     async def _open_move(self, found: Assignment, node: str) -> PeerMove | None:
         """From before a restart. Raises AgentSilent if nobody can say."""
