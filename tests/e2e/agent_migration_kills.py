@@ -1,9 +1,9 @@
-"""Server and agents that are killed again and again around live migrations, and what libvirt's own lists say afterwards.
+"""Server and agents that are killed again and again around live migrations, and what libvirt's own lists say then.
 
 Each round asks for a migration of one VM to the other host and kills the server, the source's agent, the target's, or
-two of them with SIGKILL a random moment later: before anything was begun, while libvirt sends the memory, or when it has arrived and not
-everybody knows. libvirt goes on meanwhile. After each round the VM must run once, where the server says, as the same
-attempt; at the end a cancellation must reach it, and nothing may be left.
+two of them with SIGKILL a random moment later: before anything was begun, while libvirt sends the memory, or when it
+has arrived and not everybody knows. libvirt goes on meanwhile. After each round the VM must run once, where the server
+says, as the same attempt; at the end a cancellation must reach it, and nothing may be left.
 """
 
 import random

@@ -7,34 +7,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tests.contract.backends.agent.rig import hypervisor_settings
 from tests.contract.backends.libvirt.rig import Hosts
 from tests.e2e.agent_process import AgentProcess
 from tests.e2e.server_process import ServerProcess
 from tests.e2e.warm_shell import run_warm
 from tests.patience import wait_for
-from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import machine, write_kernel
 
 from dovetail.client import Client
 
 CLUSTERS = count(1)
-
-
-def hypervisor_settings(server: LibvirtServer, cluster: str, **more: Any) -> dict[str, Any]:
-    """Of an agent."""
-    return {
-        "uri": "qemu+unix:///system",
-        "parameters": {"socket": str(server.socket)},
-        "peer_uri": server.peer_uri,
-        "migration_address": "127.0.0.1",
-        "cluster": cluster,
-        "shared_storage": True,
-        "disk_cache": "writethrough",
-        "emulate": True,
-        "grace_s": "1s",
-        "look_interval_s": "2s",
-        "answer_within_s": "40s",
-    } | more
 
 
 class MigratingAgents:
@@ -89,7 +72,9 @@ class MigratingAgents:
         """Cancel it: its end is told, and nothing of it is left but its log."""
         self.client.cancel(name)
         wait_for(lambda: self.client.workload(name)["state"] == "cancelled", f"{name} has ended")
-        wait_for(lambda: not [one for host in self.hosts.values() for one in host.domains() if one == domain], "no domain")
+        wait_for(
+            lambda: not [one for host in self.hosts.values() for one in host.domains() if one == domain], "no domain"
+        )
         [pool] = {host.pool for host in self.hosts.values()}
         wait_for(lambda: not [path for path in pool.glob(f"{domain}*") if path.suffix != ".log"], "no disk is left")
 
@@ -103,8 +88,10 @@ def migrating_agents(folder: Path, hosts: Hosts) -> Iterator[MigratingAgents]:
                 token = found.client.make_join_token(uses=1, ttl="10m")["token"]
                 agent.start("--join", found.server.url, "--token", token)
             wait_for(
-                lambda: all("vm" in found.client.node(node["name"])["definition"]["kinds"] for node in found.client.nodes())
-                and len(found.client.nodes()) == len(hosts),
+                lambda: (
+                    all("vm" in found.client.node(node["name"])["definition"]["kinds"] for node in found.client.nodes())
+                    and len(found.client.nodes()) == len(hosts)
+                ),
                 "both nodes take VMs",
             )
             yield found

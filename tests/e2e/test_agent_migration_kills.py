@@ -11,9 +11,7 @@ pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("libvirt")]
 
 
 @pytest.mark.slow
-def test_a_vm_survives_kills_of_server_and_agents_around_its_migrations(
-    tmp_path: Path, libvirt_servers: Hosts
-) -> None:
+def test_a_vm_survives_kills_of_server_and_agents_around_its_migrations(tmp_path: Path, libvirt_servers: Hosts) -> None:
     with migrating_agents(tmp_path, libvirt_servers) as rig:
         audit = AgentMigrationKills(rig, seed=11).run(6)
     assert not audit.wrong
