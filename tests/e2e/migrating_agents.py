@@ -32,6 +32,18 @@ class MigratingAgents:
             one.name: AgentProcess(folder, one.name, libvirt=hypervisor_settings(one, self.cluster)) for one in hosts
         }
 
+    @contextmanager
+    def plain_agent(self, name: str) -> Iterator[None]:
+        """A third node, without a hypervisor."""
+        agent = AgentProcess(self.server.folder, name)
+        agent.start("--join", self.server.url, "--token", self.client.make_join_token(uses=1, ttl="10m")["token"])
+        try:
+            wait_for(lambda: name in [node["name"] for node in self.client.nodes()], "the node")
+            yield
+        finally:
+            agent.end()
+            self.client.remove_node(name)
+
     def told(self, *words: str) -> str:
         """What the command prints, to either side."""
         found = run_warm(list(words), {**os.environ, "COLUMNS": "200", "DOVETAIL_URL": self.client.url})

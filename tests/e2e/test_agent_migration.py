@@ -26,12 +26,24 @@ def test_a_vm_moves_there_and_back_and_keeps_its_log_and_its_key(rig: MigratingA
         wait_for(lambda target=target: rig.arrived("roamer", domain, target), "the server knows it")  # type: ignore[misc]
         found = rig.client.vm_migration("roamer")
         assert (found["state"], found["target"]) == ("done", target)
-        assert found["sent_bytes"] > 0
+        assert found["sent_bytes"]
         assert found["downtime_s"] is not None
     wait_for(lambda: not rig.open_moves(), "both agents know that it is over")
     assert "up roamer" in rig.client.logs("roamer").text
     assert sum(host.starts(domain) for host in rig.hosts.values()) == 3, "QEMU was started once for each arrival"
     rig.ends("roamer", domain)
+
+
+def test_a_node_that_cannot_take_it_in_is_refused_with_what_to_do(rig: MigratingAgents) -> None:
+    domain = rig.start_vm("stays", "hv1")
+    with rig.plain_agent("plain"):
+        said = rig.told("vm", "migrate", "stays", "plain")
+        assert "this node has no hypervisor; give its agent one: libvirt in its settings" in said
+        assert "there is no node" in rig.told("vm", "migrate", "stays", "nowhere")
+        assert "runs on hv1 already" in rig.told("vm", "migrate", "stays", "hv1")
+    assert rig.arrived("stays", domain, "hv1"), "nothing was begun"
+    assert not rig.open_moves()
+    rig.ends("stays", domain)
 
 
 def test_a_drain_moves_the_vms_of_a_node_while_they_run(rig: MigratingAgents) -> None:

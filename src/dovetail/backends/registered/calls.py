@@ -89,8 +89,8 @@ class AgentCalls:
         self.ring(node)
 
     def take(self, node: str, after: int = 0, version: int = 0) -> list[NodeCall]:
-        """Those that the agent was not told yet. `after`: the orders that it has; what was sent with later ones was lost
-        on the way, or with an agent that was killed. `version`: of the orders that it gets now."""
+        """Those that the agent was not told yet. `after`: the orders that it has; what was sent with later ones was
+        lost on the way, or with an agent that was killed. `version`: of the orders that it gets now."""
         waiting = self._waiting.get(node, {}).values()
         found = [one for one in waiting if one.told_with is None or one.told_with > after]
         for one in found:
