@@ -6,6 +6,7 @@ storage is not shared), and the name of its domains.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tests.contract.backends.conformance import Rig, Subject, run_async, started
@@ -15,7 +16,7 @@ from tests.servers.tiny_guest import machine
 
 from dovetail.backends.contract import Assignment, MigratingBackend, Phase, Refusal, StillMoving
 from dovetail.backends.vm_control import MachineControl
-from dovetail.model.event import TaskFinished
+from dovetail.model.event import TaskFinished, TaskMoved
 from dovetail.model.workloads.workload import Workload
 
 DISK = {"disks": [{"size": "1MiB"}]}
@@ -109,8 +110,9 @@ class MigrationSuite:
                     await asyncio.sleep(moment_s)
                     begin.cancel()
                     await asyncio.gather(begin, return_exceptions=True)
+                told = [event.node for event in rig.reports.of(TaskMoved) if event.key == work.key]
                 async with started(subject) as rig:
-                    await rig.backend.reconcile([work])
+                    await rig.backend.reconcile([replace(work, node=told[-1])] if told else [work])
                     await migrated(rig, work.key, "hv2")
                     await runs_again(rig, work.key)
                     where = [host.name for host in libvirt_servers if domain(work.key) in host.running()]
