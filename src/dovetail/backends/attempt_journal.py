@@ -219,13 +219,14 @@ class Journal:
     async def stop_sent(self, key: str) -> Record:
         return await self._write(key, "UPDATE attempts SET stop_sent = 1 WHERE key = ?", key)
 
-    async def end(self, key: str, exit_code: int | None, reason: str, *, ran: bool) -> Record:
-        """Write the end; a second call changes nothing."""
+    async def end(self, key: str, exit_code: int | None, reason: str, *, ran: bool, at: str | None = None) -> Record:
+        """Write the end; a second call changes nothing. `at`: only if it is on this host, and does not move."""
+        here = "" if at is None else " AND node = ? AND key NOT IN (SELECT key FROM moves)"
         return await self._write(
             key,
-            "UPDATE attempts SET state = 'ended', exit_code = ?, reason = ?, ran = ?, changed_at = ? "
-            "WHERE key = ? AND state <> 'ended'",
-            *(exit_code, reason, ran, time.time(), key),
+            "UPDATE attempts SET state = 'ended', exit_code = ?, reason = ?, ran = ?, changed_at = ? "  # noqa: S608
+            f"WHERE key = ? AND state <> 'ended'{here}",
+            *(exit_code, reason, ran, time.time(), key, *([] if at is None else [at])),
         )
 
     async def forget_old(self) -> None:

@@ -119,7 +119,7 @@ class MigrationSuite:
                     assert where == ["hv2"]
                     await rig.backend.stop(work.key, "enough")
                     await rig.finished(work.key)
-                    assert not [host for host in libvirt_servers if domain(work.key) in host.running()]
+                    assert [host.name for host in libvirt_servers if domain(work.key) in host.running()] == []
 
         run_async(scene)
 

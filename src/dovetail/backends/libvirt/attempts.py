@@ -122,6 +122,13 @@ class LibvirtAttempts(HostAttempts[SeenDomain]):
             async with asyncio.timeout(min(left_s, ASK_AGAIN_S)):
                 await active.wake.wait()
 
+    async def finish(self, key: str, step: AttemptStep) -> None:
+        """Unless it has moved since the step was decided: that is then about the domain that it left behind, and its
+        disks are those of the VM elsewhere."""
+        record = await self._journal.end(key, step.exit_code, step.reason, ran=step.ran, at=self._host)
+        if step.remove and record.node == self._host and record.state is State.ENDED:
+            await self.remove(key)
+
     async def remove(self, key: str) -> None:
         """What cannot be removed now is removed by a later look."""
         try:

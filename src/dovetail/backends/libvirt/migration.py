@@ -12,7 +12,7 @@ import libvirt
 from dovetail.backends.attempt_journal import Journal, Record
 from dovetail.backends.contract import Refusal
 from dovetail.backends.libvirt.connection import close
-from dovetail.backends.libvirt.departures import POLL_S, Departures, address_of
+from dovetail.backends.libvirt.departures import POLL_S, Departures, address_of, can_move
 from dovetail.backends.libvirt.hypervisor import Hypervisor
 from dovetail.backends.libvirt.power import Power
 from dovetail.backends.libvirt.settings import LibvirtSettings
@@ -31,17 +31,20 @@ class LiveMigrations:
         """Raises Refusal if it still runs on the source, anything else if that is not known."""
         key = record.key
         await self.check(key, source, target)
-        await self._journal.begin_move(key, target.name)
         for one in (source, target):
             one.attempts.moving.add(key)
-        self._departures.begin(key, source.name, target.name)
         definition = ""
         try:
+            can_move(await self._journal.get(key))  # nobody has stopped it meanwhile
+            await self._journal.begin_move(key, target.name)
+            self._departures.begin(key, source.name, target.name)
             if not self._settings.shared_storage and source.domains.has_storage and key not in source.domains.adopted:
                 await self._copy_log(key, source, target)
             definition = await self._departures.send(key, source, address_of(target))
             here = await self.settle(record, source, target)
         except (libvirt.libvirtError, Refusal) as error:
+            if await self._journal.target(key) is None:
+                raise
             here = await self.settle(record, source, target)
             if here != target.name:
                 self._departures.end(key, "failed", str(error))
@@ -49,6 +52,7 @@ class LiveMigrations:
         finally:
             for one in (source, target):
                 one.attempts.moving.discard(key)
+                one.attempts.wake(key)  # it may have been told to stop, and has left that alone
         if here != target.name:
             self._departures.end(key, "failed", "it stayed where it was")
             raise Refusal(f"it was not migrated to {target.name}, and runs on on {source.name}")

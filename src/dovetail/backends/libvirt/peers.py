@@ -87,6 +87,7 @@ class PeerMigrations:
         finally:
             source.attempts.moving.discard(key)
             self._sending.pop(key, None)
+            source.attempts.wake(key)
 
     async def abort(self, key: str, source: Hypervisor) -> None:
         await self._departures.abort(key, source)
