@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Mapping
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from dovetail.agent.executors import Executors
@@ -28,7 +30,7 @@ from dovetail.backends.contract import Refusal
 from dovetail.backends.socket_flows import FlowMeter
 from dovetail.client import Client
 from dovetail.model.command import task_of_key
-from dovetail.model.event import Event, NodeObserved, TaskFinished, TaskStarted
+from dovetail.model.event import Event, NodeObserved, TaskFinished, TaskMoved, TaskStarted
 from dovetail.model.resources import CPU
 from dovetail.model.task_flows import TaskFlows
 from dovetail.responses.nodes import NodeOrders, ReportedTask, RunOrder
@@ -189,7 +191,9 @@ class Agent:
     async def _heartbeat(self) -> NodeOrders:
         reports = self._reports.next()
         told = await self._with_use(reports)
-        orders = await asyncio.to_thread(self._client.heartbeat, self._name, used=self._used, tasks=told, answers=True)
+        moves = [asdict(one) for one in await self._work.open_moves()]
+        ask = partial(self._client.heartbeat, self._name, used=self._used, tasks=told, answers=True, moves=moves)
+        orders = await asyncio.to_thread(ask)
         for key in self._reports.taken(reports):
             self._journal.drop(key)
             self._to_stop.discard(key)
@@ -261,6 +265,9 @@ class Agent:
             self._used = {**event.used, CPU: event.used[CPU] / 1000}
         elif isinstance(event, TaskStarted | TaskFinished):
             self._reports.add(event)
+        elif isinstance(event, TaskMoved):
+            self._reports.forget(event.key)
+            self._journal.drop(event.key)
 
 
 def _with_measured(

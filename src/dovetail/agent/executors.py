@@ -25,6 +25,7 @@ from dovetail.backends.contract import (
 )
 from dovetail.backends.local.backend import LocalBackend
 from dovetail.backends.log_tail import tail_by_reading
+from dovetail.backends.peer_migration import PeerMigration, PeerMove
 from dovetail.backends.vm_control import MachineControl
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeObserved
 from dovetail.model.node import Node
@@ -79,6 +80,15 @@ class Executors:
         engine = engine_for(self._engines, WorkloadKind.VM)
         assert isinstance(engine, MachineControl)
         return engine
+
+    @property
+    def peers(self) -> PeerMigration:
+        """For migrations of VMs to and from here. Raises Refusal on a node without a hypervisor."""
+        engine = engine_for(self._engines, WorkloadKind.VM)
+        return engine.peers  # type: ignore[union-attr] # the engine of VMs is libvirt
+
+    async def open_moves(self) -> list[PeerMove]:
+        return await self.peers.open_moves() if WorkloadKind.VM in self._engines else []
 
     def found(self, machine: FoundMachine) -> None:
         """The machine was looked at again. Its GPUs stay as they were at the start: tasks have them by their number."""

@@ -7,10 +7,12 @@ from typing import Any
 
 from dovetail.agent.executors import Executors
 from dovetail.backends.contract import Refusal
+from dovetail.backends.peer_migration import LeavingMachine, PeerAddress, PeerMigration, PeerMove
 from dovetail.backends.vm_control import MachineControl, MachinePower, MachineSeen
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.responses.nodes import AgentCall
 
+_MIGRATION = ("vm_leaving", "vm_peer", "vm_expect", "vm_send", "vm_presence", "vm_settle")
 _log = logging.getLogger(__name__)
 
 
@@ -40,6 +42,8 @@ async def _looked_up(call: AgentCall, work: Executors) -> dict[str, Any]:
 
 async def _asked_hypervisor(call: AgentCall, node: str, work: Executors) -> dict[str, Any]:
     try:
+        if call["kind"] in _MIGRATION:
+            return await _migrated(call, node, work.peers)
         return await _done(call, node, work.vms)
     except (Refusal, TimeoutError) as refusal:
         return {"refused": str(refusal)}
@@ -68,6 +72,23 @@ async def _done(call: AgentCall, node: str, vms: MachineControl) -> dict[str, An
         await vms.remove_snapshot(key, asked["name"])
     else:
         return {"refused": f"this agent does not know how to do {kind}; update it"}
+    return {}
+
+
+async def _migrated(call: AgentCall, node: str, peers: PeerMigration) -> dict[str, Any]:
+    kind, key, asked = call["kind"], call["key"], call["asked"]
+    if kind == "vm_leaving":
+        return {"leaving": asdict(await peers.leaving(key))}
+    if kind == "vm_peer":
+        return {"peer": asdict(await peers.peer(node, LeavingMachine(**asked["leaving"])))}
+    if kind == "vm_presence":
+        return {"presence": asdict(await peers.presence(key))}
+    if kind == "vm_expect":
+        await peers.expect(PeerMove(**asked["move"]))
+    elif kind == "vm_send":
+        await peers.send(PeerMove(**asked["move"]), PeerAddress(**asked["peer"]))
+    else:
+        await peers.settle(key, asked["number"], asked["at"])
     return {}
 
 

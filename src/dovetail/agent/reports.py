@@ -30,6 +30,11 @@ class ReportOutbox:
             self._waiting[key] = {"key": key, "state": "finished", "exit_code": event.exit_code, "reason": reason}
         self.filled.set()
 
+    def forget(self, key: str) -> None:
+        """It runs on elsewhere."""
+        self._starts.pop(key, None)
+        self._running.pop(key, None)
+
     def next(self) -> list[ReportedTask]:
         """Ends first: what runs can wait for the next report."""
         self.filled.clear()

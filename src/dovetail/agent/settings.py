@@ -21,6 +21,7 @@ from dovetail.model.text.strict import Strict
 
 DOCKER_URL = "unix:///var/run/docker.sock"
 HYPERVISOR_URI = "qemu:///system"
+OF_HYPERVISOR = ("uri", "parameters", "capacity", "peer_uri", "migration_address")
 
 
 def _one_host(hosts: str, usual: Mapping[str, str], of_host: Sequence[str]) -> Callable[[object], object]:
@@ -47,10 +48,11 @@ class AgentSettings(Strict):
     the settings of the Docker backend except `hosts`. Without it the node takes no containers."""
     libvirt: Annotated[
         LibvirtSettings | None,
-        BeforeValidator(_one_host("hypervisors", {"uri": HYPERVISOR_URI}, ("uri", "parameters", "capacity"))),
+        BeforeValidator(_one_host("hypervisors", {"uri": HYPERVISOR_URI}, OF_HYPERVISOR)),
     ] = None
     """The hypervisor of this machine, which runs VMs: `{}` for `qemu:///system`, `{uri: …}` for another, with the
-    settings of the libvirt backend except `hypervisors`. Without it the node takes no VMs."""
+    settings of the libvirt backend except `hypervisors`. Without it the node takes no VMs. With `peer_uri`, and
+    the same `cluster` as other agents, VMs are migrated live to this node and from it."""
     heartbeat: Annotated[Duration, Field(ge=0.5, le=600)] = 10.0
     """How often it reports its use. What becomes of tasks is reported at once."""
     look_again: Annotated[Duration, Field(ge=0.5, le=86400)] = 300.0

@@ -119,7 +119,8 @@ async def power(request: Request, ref: str, namespace: Namespace = None) -> Acce
 @router.post("/{ref}/migrate", openapi_extra=takes(MigrateWish))
 async def migrate(request: Request, ref: str, namespace: Namespace = None) -> AcceptedJson[VmChanged]:
     """Move a VM to another hypervisor while it runs. `GET /vms/{ref}/migration` says how far it is. 409: that node
-    cannot take it now. Where it cannot be migrated live it is stopped, and started there."""
+    cannot take it now, or not while it runs; the message says what to do. If a migration fails that had begun, the VM
+    is stopped, and started there."""
     wish = await model_in(request, MigrateWish)
     task, name = await _task(request, ref, namespace)
     await plane_of(request).vms.migrate(task, name, wish.node, wish.reason)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from dovetail.backends.journal_database import JournalDatabase
+from dovetail.backends.peer_migration import PeerMove
 
 FILE = "attempts.db"
 KEPT_FOR_S = 90 * 86400.0  # far longer than any command can be in flight
@@ -35,6 +36,12 @@ CREATE TABLE IF NOT EXISTS attempts (
     changed_at REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS moves (key TEXT PRIMARY KEY, target TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS peer_moves (    -- to or from a host that has another journal
+    key TEXT PRIMARY KEY, source TEXT NOT NULL, target TEXT NOT NULL, number TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS handed_over (   -- to such a host; it must not run here again
+    key TEXT PRIMARY KEY, node TEXT NOT NULL, at REAL NOT NULL
+) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS unfinished ON attempts (node) WHERE state <> 'ended';
 """
 
@@ -165,21 +172,76 @@ class Journal:
 
         return await self._run(write)
 
+    # --- moves to and from hosts that have another journal ------------------------------------------------------
+
+    async def peer_move(self, key: str) -> PeerMove | None:
+        """The one that is not settled."""
+        found = await self._run(lambda: self._sql("SELECT * FROM peer_moves WHERE key = ?", key))
+        return PeerMove(*found[0]) if found else None
+
+    async def peer_moves(self) -> list[PeerMove]:
+        return await self._run(lambda: [PeerMove(*row) for row in self._sql("SELECT * FROM peer_moves")])
+
+    async def handed_over_to(self, key: str) -> str | None:
+        found = await self._run(lambda: self._sql("SELECT node FROM handed_over WHERE key = ?", key))
+        return str(found[0][0]) if found else None
+
+    async def begin_peer_move(self, move: PeerMove, *, comes: bool) -> None:
+        """Written before either host is called. `comes`: to this host, which has not seen the attempt."""
+        row = (move.key, move.source, move.target, move.number)
+        statements: list[tuple[str, tuple[object, ...]]] = [
+            ("INSERT OR REPLACE INTO peer_moves VALUES (?, ?, ?, ?)", row),
+            ("INSERT OR REPLACE INTO moves VALUES (?, ?)", (move.key, move.target)),
+        ]
+        if comes:
+            order = (
+                "INSERT OR REPLACE INTO attempts (key, node, state, created, changed_at) VALUES (?, ?, 'ordered', 1, ?)"
+            )
+            statements.append((order, (move.key, move.source, time.time())))
+            statements.append(("DELETE FROM handed_over WHERE key = ?", (move.key,)))
+        await self._run(lambda: self._together(statements))
+
+    async def settle_here(self, key: str, node: str) -> None:
+        """It is on this host, and the move is over."""
+        await self._run(
+            lambda: self._together(
+                [
+                    ("UPDATE attempts SET node = ? WHERE key = ? AND state <> 'ended'", (node, key)),
+                    ("DELETE FROM moves WHERE key = ?", (key,)),
+                    ("DELETE FROM peer_moves WHERE key = ?", (key,)),
+                ]
+            )
+        )
+
+    async def settle_elsewhere(self, key: str, node: str | None) -> None:
+        """It is not here. `node`: this host has handed it over to that one; None: it did not come."""
+        statements: list[tuple[str, tuple[object, ...]]] = [
+            (f"DELETE FROM {table} WHERE key = ?", (key,))  # noqa: S608 (our own names)
+            for table in ("attempts", "moves", "peer_moves")
+        ]
+        if node is not None:
+            statements.append(("INSERT OR REPLACE INTO handed_over VALUES (?, ?, ?)", (key, node, time.time())))
+        await self._run(lambda: self._together(statements))
+
+    # ------------------------------------------------------------------------------------------------------------
+
     async def stop_sent(self, key: str) -> Record:
         return await self._write(key, "UPDATE attempts SET stop_sent = 1 WHERE key = ?", key)
 
-    async def end(self, key: str, exit_code: int | None, reason: str, *, ran: bool) -> Record:
-        """Write the end; a second call changes nothing."""
+    async def end(self, key: str, exit_code: int | None, reason: str, *, ran: bool, at: str | None = None) -> Record:
+        """Write the end; a second call changes nothing. `at`: only if it is on this host, and does not move."""
+        here = "" if at is None else " AND node = ? AND key NOT IN (SELECT key FROM moves)"
         return await self._write(
             key,
-            "UPDATE attempts SET state = 'ended', exit_code = ?, reason = ?, ran = ?, changed_at = ? "
-            "WHERE key = ? AND state <> 'ended'",
-            *(exit_code, reason, ran, time.time(), key),
+            "UPDATE attempts SET state = 'ended', exit_code = ?, reason = ?, ran = ?, changed_at = ? "  # noqa: S608
+            f"WHERE key = ? AND state <> 'ended'{here}",
+            *(exit_code, reason, ran, time.time(), key, *([] if at is None else [at])),
         )
 
     async def forget_old(self) -> None:
         before = time.time() - KEPT_FOR_S
         await self._run(lambda: self._sql("DELETE FROM attempts WHERE state = 'ended' AND changed_at < ?", before))
+        await self._run(lambda: self._sql("DELETE FROM handed_over WHERE at < ?", before))
 
     # --- on the thread ---------------------------------------------------------------------------------------
 
@@ -189,6 +251,17 @@ class Journal:
             return self._known(key)
 
         return await self._run(write)
+
+    def _together(self, statements: Sequence[tuple[str, tuple[object, ...]]]) -> None:
+        """All or none."""
+        self._sql("BEGIN IMMEDIATE")
+        try:
+            for statement, values in statements:
+                self._sql(statement, *values)
+        except BaseException:
+            self._sql("ROLLBACK")
+            raise
+        self._sql("COMMIT")
 
     def _get(self, key: str) -> Record | None:
         rows = self._sql(f"SELECT {', '.join(_COLUMNS)} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own names)

@@ -39,7 +39,7 @@ class Capabilities:
     gang: bool = False  # starts the tasks of a gang together, or none
     requeue: bool = False  # can restart a task by itself
     suspend: bool = False
-    migrate: bool = False  # can move a running task to another node: it is a `MigratingBackend`
+    migrate: bool = False  # can move running tasks, or some, to another node: it is a `MigratingBackend`
     executes: bool = False  # can run a command next to a task: it is an `ExecutingBackend`
     attaches: bool = False  # can attach to a running task: it is an `AttachingBackend`
     machines: bool = False  # runs VMs that can be switched off, snapshot and adopted: it is a `MachineControl`
@@ -96,6 +96,10 @@ class WorkloadRefusal(Refusal):
 
     def __init__(self, words: str) -> None:
         super().__init__(words, FailureCause.WORKLOAD)
+
+
+class StillMoving(Exception):
+    """A migration goes on, and takes longer than one call: ask again. Nothing has failed."""
 
 
 class UnusableSetting(Exception):
@@ -247,7 +251,11 @@ class MigratingBackend(Protocol):
 
     async def migrate(self, key: str, node: str) -> None:
         """Move the attempt to another node of the backend, under the same key. Migrating it again to the same node
-        changes nothing. Raises Refusal if it still runs where it was: the caller then stops it."""
+        changes nothing. Raises Refusal if it still runs where it was: the caller then stops it. That is also what it
+        does for attempts of a kind that cannot be migrated live. Raises StillMoving."""
+
+    async def check_migration(self, key: str, node: str) -> None:
+        """Raises Refusal, with what to do, if it could not be migrated there now. Begins nothing."""
 
 
 class NodeCredentials(Protocol):

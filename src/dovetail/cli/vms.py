@@ -123,7 +123,7 @@ def migrate(
     """Move a VM to another hypervisor while it runs."""
     with connect(url) as client:
         client.migrate_vm(name, node, namespace, reason=f"migrated by {login()}")
-        found = _until_over(client, name, namespace) if wait else client.vm_migration(name, namespace)
+        found = _until_over(client, name, node, namespace) if wait else client.vm_migration(name, namespace)
     show(found, output, lambda _: render.vms.migration(found))
     if found["state"] == "failed":
         raise Failure(f"{name} was not migrated live: {found['message']}", ExitCode.FAILED)
@@ -150,10 +150,10 @@ def _power(name: str, namespace: str | None, power: str, output: Format, url: st
     show(changed, output, lambda _: render.vms.vm_changed(changed, name))
 
 
-def _until_over(client: "Client", name: str, namespace: str | None) -> "VmMigration":
+def _until_over(client: "Client", name: str, node: str, namespace: str | None) -> "VmMigration":
     while True:
         found = client.vm_migration(name, namespace)
-        if found["state"] in ("done", "failed"):
+        if found["state"] in ("done", "failed") and found["target"] == node:  # else it is the one before
             return found
         if found["state"] == "running" and found["total_bytes"]:
             say(render.vms.progress_line(found))

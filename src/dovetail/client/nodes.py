@@ -74,12 +74,16 @@ class NodeCalls:
         used: Mapping[str, Any] | None = None,
         tasks: Sequence[ReportedTask] = (),
         answers: bool = False,
+        moves: Sequence[Mapping[str, str]] = (),
     ) -> NodeOrders:
         """For node agents: report what is in use, what runs and what ended. Returns what to run and what to stop.
-        `answers`: the agent also waits for `orders`, and answers the questions that come with them."""
+        `answers`: the agent also waits for `orders`, and answers the questions that come with them. `moves`: live
+        migrations of VMs that are not settled."""
         body: dict[str, Any] = {"tasks": [dict(task) for task in tasks], "answers": answers}
         if used is not None:
             body["used"] = dict(used)
+        if moves:
+            body["moves"] = [dict(move) for move in moves]
         return cast("NodeOrders", self._http.json("POST", f"{_node(name)}/heartbeat", json=body, repeatable=True))
 
     def orders(self, name: str, *, after: int = 0, wait_s: float = 0.0) -> NodeOrders:

@@ -182,9 +182,10 @@ class RunOrder(TypedDict):
 class AgentCall(TypedDict):
     """A question to the agent, which it answers with `POST /nodes/NAME/calls/ID`. `kind` and what belongs to it:
     `logs` (`offset`, `limit`), `log_tail` (`lines`), `log_since` (`at`); about VMs `vms`, `vm_power` (`power`),
-    `vm_snapshots`, `vm_snapshot`, `vm_revert` and `vm_remove_snapshot` (`name`), `vm_offer` (`name`). `execute`
-    (`session`, `command`, `input`, `terminal`) and `attach` (`session`, `input`) are not answered: the agent begins the
-    session."""
+    `vm_snapshots`, `vm_snapshot`, `vm_revert` and `vm_remove_snapshot` (`name`), `vm_offer` (`name`); about
+    live migrations `vm_leaving`, `vm_peer` (`leaving`), `vm_expect` (`move`), `vm_send` (`move`, `peer`),
+    `vm_presence`, `vm_settle` (`number`, `at`). `execute` (`session`, `command`, `input`, `terminal`) and
+    `attach` (`session`, `input`) are not answered: the agent begins the session."""
 
     id: str
     kind: str

@@ -1,12 +1,15 @@
 """Settings of an agent."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from dovetail.agent.settings import DOCKER_URL, read_settings
+from dovetail.backends.libvirt.settings import refuse_unsafe_peer
 from dovetail.model.text.complaint import Invalid
 
+ROOT = Path(__file__).parents[3]
 PODMAN = "docker: {url: 'unix:///run/podman.sock', pull: never}"
 
 
@@ -30,6 +33,19 @@ def test_the_hypervisor_of_the_machine_is_one_host(tmp_path: Path) -> None:
     socket = "libvirt: {uri: 'qemu+unix:///system', parameters: {socket: /nowhere}}"
     with pytest.raises(Invalid, match="there is no socket /nowhere"):
         read_settings(settings(tmp_path, socket), None, None)
+
+
+def test_the_settings_on_the_page_let_vms_move(tmp_path: Path) -> None:
+    pytest.importorskip("libvirt", reason="the Python package libvirt-python is not installed")
+    page = (ROOT / "docs/backends/libvirt.md").read_text()
+    [block] = re.findall(r"```yaml\n(# agent\.yaml\n.*?)```", page, re.DOTALL)
+    found = read_settings(settings(tmp_path, block), None, None).libvirt
+    assert found is not None
+    [host] = found.hypervisors
+    assert host.reached_by_peers is not None
+    refuse_unsafe_peer(host.reached_by_peers)
+    assert (found.cluster, found.shared_storage) == ("lab", True)
+    assert host.migration_address == "10.0.0.7"
 
 
 def test_an_engine_is_named_by_its_address_or_is_the_usual_one(tmp_path: Path) -> None:

@@ -249,6 +249,7 @@ class TestWithAWorkloadThatIsThere:
         ("/nodes/node-1/heartbeat", {"tasks": [{"key": "../x", "state": "running"}]}, "tasks[0].key"),
         ("/nodes/node-1/heartbeat", {"tasks": [{"key": "1.0.1", "state": "odd"}]}, "tasks[0].state"),
         ("/nodes/node-1/heartbeat", {"used": {"memory": "-3GiB"}}, "used.memory"),
+        ("/nodes/node-1/heartbeat", {"moves": [{"key": "1.0.1", "source": "a", "target": "b"}]}, "moves[0].number"),
         ("/reservations", {"node": "node-1", "resources": {"cpu": 1}, "duration": "0s"}, "duration"),
         ("/reservations", {"node": "node-1", "resources": {"cpu": 1}, "duration": "2 fortnights"}, "duration"),
         ("/reservations", {"node": "node-1", "resources": {}, "duration": "1h"}, "resources"),

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.unit.control.test_plane import work
 
-from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status
+from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status, StillMoving
 from dovetail.control.backends.execution import Executor
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.settings import LoopSettings
@@ -26,12 +26,17 @@ class Mover:
     def __init__(self, *, migrate: bool = True, refuses: bool = False) -> None:
         self.capabilities = Capabilities(migrate=migrate)
         self.refuses = refuses
+        self.takes_calls = 1
         self.asked: list[tuple[str, str]] = []
 
     async def migrate(self, key: str, node: str) -> None:
         self.asked.append(("migrate", node))
+        if len(self.asked) < self.takes_calls:
+            raise StillMoving
         if self.refuses:
             raise Refusal("its disk is local")
+
+    async def check_migration(self, key: str, node: str) -> None: ...
 
     async def stop(self, key: str, reason: str) -> None:
         self.asked.append(("stop", reason))
@@ -81,6 +86,13 @@ def test_a_backend_that_migrates_moves_the_task_live() -> None:
     backend = Mover()
     assert carried_out(backend) == [TaskMoved(TASK, "1.0.1", "b")]
     assert backend.asked == [("migrate", "b")]
+
+
+def test_a_move_that_takes_longer_than_a_call_is_asked_for_again_and_counts_as_no_failure() -> None:
+    backend = Mover()
+    backend.takes_calls = 3
+    assert carried_out(backend) == [TaskMoved(TASK, "1.0.1", "b")]
+    assert backend.asked == [("migrate", "b")] * 3
 
 
 @pytest.mark.parametrize(("migrate", "live"), [(False, True), (True, False)])

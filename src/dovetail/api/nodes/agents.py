@@ -14,6 +14,7 @@ from dovetail.api.protocol.long_poll import LONGEST_WAIT_S, answer_or_closing
 from dovetail.api.protocol.openapi import Routes, takes
 from dovetail.api.protocol.replies import Json, NoContent
 from dovetail.backends.contract import Assignment
+from dovetail.backends.peer_migration import PeerMove
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.model.resources import Capacity
 from dovetail.model.task_flows import TaskFlows
@@ -41,12 +42,27 @@ class Reported(Strict):
     flows: TaskFlows | None = None
 
 
+Words = Annotated[str, Field(min_length=1, max_length=300)]
+Size = Annotated[int, Field(ge=0, le=MAX_ID)]
+
+
+class ReportedMove(Strict):
+    """A live migration of a VM between two nodes with agents."""
+
+    key: Annotated[str, Field(pattern=r"^\d{1,18}\.\d{1,9}\.\d{1,9}$")]
+    source: Words
+    target: Words
+    number: Words
+
+
 class Heartbeat(Strict):
-    """`answers`: the agent waits for its orders (`GET /nodes/NAME/orders`), and answers questions."""
+    """`answers`: the agent waits for its orders (`GET /nodes/NAME/orders`), and answers questions. `moves`: live
+    migrations to or from this node that the server has not settled (`vm_settle`)."""
 
     used: MeasuredUse | None = None
     answers: bool = False
     tasks: Annotated[list[Reported], Field(max_length=10_000)] = []
+    moves: Annotated[list[ReportedMove], Field(max_length=1000)] = []
 
 
 class SeenVm(Strict):
@@ -68,15 +84,57 @@ class SeenSnapshot(Strict):
     current: bool
 
 
+class ToldLeaving(Strict):
+    """What a node must have to take in a VM: the mark of its agent, and shared storage if it has disks."""
+
+    cluster: Words
+    disks: bool
+
+
+class ToldPeer(Strict):
+    """How the hypervisor of a node takes in VMs. `cpus`: of each NUMA cell."""
+
+    uri: Annotated[str, Field(min_length=1, max_length=500)]
+    address: Annotated[str, Field(max_length=300)] | None = None
+    cpus: Annotated[dict[str, Annotated[str, Field(max_length=20_000)]], Field(max_length=1000)] = {}
+
+
+class ToldProgress(Strict):
+    source: Words
+    target: Words
+    state: Words
+    elapsed_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    total_bytes: Size = 0
+    sent_bytes: Size = 0
+    remaining_bytes: Size = 0
+    dirty_bytes_per_s: Size | None = None
+    downtime_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    rounds: Size = 0
+    words: str = ""
+
+
+class ToldPresence(Strict):
+    """A VM that is migrated, as one side sees it. `power` null: it is not there."""
+
+    power: Annotated[str, Field(max_length=30)] | None = None
+    moving: bool = False
+    move: ReportedMove | None = None
+    progress: ToldProgress | None = None
+
+
 class CallAnswer(Strict):
     """`text`, `next_offset` and `ended` answer `logs`; `offset` answers `log_tail` and `log_since`, where null is
-    nothing; `vms` answers `vms` and `vm_offer`; `snapshots` answers `vm_snapshots`. `unknown`: the agent does not know
+    nothing; `vms` answers `vms` and `vm_offer`; `snapshots` answers `vm_snapshots`; `leaving`, `peer` and `presence`
+    answer `vm_leaving`, `vm_peer` and `vm_presence`. `unknown`: the agent does not know
     the attempt, or keeps no output of it. `refused`: why what was asked is not done."""
 
     unknown: bool = False
     refused: Annotated[str, Field(max_length=2000)] = ""
     vms: Annotated[list[SeenVm], Field(max_length=10_000)] = []
     snapshots: Annotated[list[SeenSnapshot], Field(max_length=10_000)] = []
+    leaving: ToldLeaving | None = None
+    peer: ToldPeer | None = None
+    presence: ToldPresence | None = None
     text: Annotated[str, Field(max_length=4 * 2**20)] = ""
     next_offset: Annotated[int, Field(ge=0, le=MAX_ID)] = 0
     ended: bool = False
@@ -90,11 +148,16 @@ async def heartbeat(request: Request, name: str) -> Json[NodeOrders]:
     heard = await model_in(request, Heartbeat)
     used = None if heard.used is None else heard.used.amounts()
     nodes = plane_of(request).nodes
-    return Json(orders_of(await nodes.heartbeat(name, used, reports_in(heard), answers=heard.answers)))
+    found = await nodes.heartbeat(name, used, reports_in(heard), answers=heard.answers, moves=moves_in(heard))
+    return Json(orders_of(found))
 
 
 def reports_in(heard: Heartbeat) -> list[TaskReport]:
     return [TaskReport(task.key, task.state, task.exit_code, task.reason, task.use, task.flows) for task in heard.tasks]
+
+
+def moves_in(heard: Heartbeat) -> list[PeerMove]:
+    return [PeerMove(one.key, one.source, one.target, one.number) for one in heard.moves]
 
 
 @router.get("/nodes/{name}/orders")

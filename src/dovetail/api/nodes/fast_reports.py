@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dovetail.api.nodes.agents import Heartbeat, orders_of, reports_in
+from dovetail.api.nodes.agents import Heartbeat, moves_in, orders_of, reports_in
 from dovetail.api.protocol.long_poll import LONGEST_WAIT_S
 from dovetail.api.protocol.problems import ROUTE
 from dovetail.api.protocol.reading import check_keys
@@ -62,7 +62,8 @@ class FastReports:
             check_keys(body)
             heard = Heartbeat.model_validate_json(body)
             used = None if heard.used is None else heard.used.amounts()
-            return await self._plane.nodes.heartbeat(name, used, reports_in(heard), answers=heard.answers)
+            told, moves = reports_in(heard), moves_in(heard)
+            return await self._plane.nodes.heartbeat(name, used, told, answers=heard.answers, moves=moves)
         except (ValueError, Invalid, ControlError):  # also what Pydantic raises
             return None
 

@@ -64,7 +64,8 @@ class LibvirtAttempts(HostAttempts[SeenDomain]):
         return await self._call(lambda virt: self._domains.seen(virt, key))
 
     async def is_elsewhere(self, key: str, seen: SeenDomain | None) -> bool:
-        return seen is None and await self._journal.target(key) is not None
+        gone = seen is None or seen.power is Power.OFF  # libvirt switches it off before it removes it
+        return gone and await self._journal.target(key) is not None
 
     def decide(self, record: Record, seen: SeenDomain | None) -> AttemptStep:
         return decide(record, seen)
@@ -120,6 +121,13 @@ class LibvirtAttempts(HostAttempts[SeenDomain]):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(left_s, ASK_AGAIN_S)):
                 await active.wake.wait()
+
+    async def finish(self, key: str, step: AttemptStep) -> None:
+        """Unless it has moved since the step was decided: that is then about the domain that it left behind, and its
+        disks are those of the VM elsewhere."""
+        record = await self._journal.end(key, step.exit_code, step.reason, ran=step.ran, at=self._host)
+        if step.remove and record.node == self._host and record.state is State.ENDED:
+            await self.remove(key)
 
     async def remove(self, key: str) -> None:
         """What cannot be removed now is removed by a later look."""

@@ -28,6 +28,7 @@ from dovetail.backends.contract import (
 )
 from dovetail.backends.libvirt.connection import HypervisorUnreachable, Virt
 from dovetail.backends.libvirt.console import attach_console
+from dovetail.backends.libvirt.departures import Departures, can_move
 from dovetail.backends.libvirt.domain_state import DomainStats
 from dovetail.backends.libvirt.domain_xml import refuse_what_cannot_run
 from dovetail.backends.libvirt.failures import FAILURES
@@ -39,8 +40,9 @@ from dovetail.backends.libvirt.machines import (
     set_power,
     take_snapshot,
 )
-from dovetail.backends.libvirt.migration import LiveMigrations, can_move
+from dovetail.backends.libvirt.migration import LiveMigrations
 from dovetail.backends.libvirt.naming import DomainIdentity
+from dovetail.backends.libvirt.peers import PeerMigrations
 from dovetail.backends.libvirt.settings import LibvirtSettings
 from dovetail.backends.vm_control import MachinePower, MachineSeen, MachineSnapshot, MigrationProgress
 from dovetail.model.command import task_of_key
@@ -67,7 +69,9 @@ class LibvirtBackend:
         )
         self._settings, self._folder = settings, folder
         self._journal = Journal(folder)
-        self._migrations = LiveMigrations(settings, self._journal)
+        self._departures = Departures(settings)
+        self._migrations = LiveMigrations(settings, self._journal, self._departures)
+        self._peers: PeerMigrations | None = None
         self._report: Report | None = None
         self._hypervisors: dict[str, Hypervisor] = {}
         self._hosts: dict[str, str] = {}
@@ -81,6 +85,9 @@ class LibvirtBackend:
             one.name: Hypervisor(one, self._settings, identity, self._journal, report, self._same_host, self._folder)
             for one in self._settings.hypervisors
         }
+        self._peers = PeerMigrations(
+            self._settings, self._journal, self._departures, self._hypervisors, cluster, report
+        )
         for name in await self._journal.hosts():
             if name not in self._hypervisors:
                 await report(NodeLeft(name, f"it is no longer one of the hypervisors of backend {self.name}"))
@@ -99,6 +106,8 @@ class LibvirtBackend:
                   len(self._hypervisors))  # fmt: skip
 
     async def close(self) -> None:
+        if self._peers is not None:
+            await self._peers.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -136,9 +145,16 @@ class LibvirtBackend:
 
     # --- attempts --------------------------------------------------------------------------------------------
 
+    @property
+    def peers(self) -> PeerMigrations:
+        """For migrations to and from hypervisors of others."""
+        if self._peers is None:
+            raise RuntimeError(f"backend {self.name!r} has not been started: call start() first")
+        return self._peers
+
     async def knows(self, key: str) -> bool:
-        """Whether it was bound or stopped here."""
-        return await self._journal.get(key) is not None
+        """Whether it was bound or stopped here, or handed over."""
+        return await self._journal.get(key) is not None or await self._journal.handed_over_to(key) is not None
 
     async def status(self, key: str) -> Status:
         record = await self._journal.get(key)
@@ -155,7 +171,9 @@ class LibvirtBackend:
             known = ", ".join(self._hypervisors)
             raise Refusal(f"backend {self.name} has no hypervisor {assignment.node!r}; it has {known}")
         refuse_what_cannot_run(assignment.spec)
-        known_record = await self._journal.get(assignment.key)
+        if (node := await self._journal.handed_over_to(assignment.key)) is not None:
+            raise Refusal(f"attempt {assignment.key} was migrated to {node}, and is not bound here as well")
+        known_record = await self.peers.take(assignment.key, assignment.node)
         record = known_record or await self._journal.order(assignment.key, assignment.node)
         if record.node != assignment.node and not record.refused:
             raise Refusal(f"attempt {assignment.key} was bound to {record.node}, and is not bound elsewhere as well")
@@ -176,20 +194,32 @@ class LibvirtBackend:
         await self._stop(key, reason, lambda one: one.attempts.kill(key))
 
     async def _stop(self, key: str, reason: str, end: Callable[[Hypervisor], None]) -> None:
+        if await self._journal.handed_over_to(key) is not None:
+            return  # whoever has it now was told, too
+        target = self._hypervisors.get(await self._journal.target(key) or "")
+        if target is not None:
+            await self.peers.take(key, target.name)
         record = await self._journal.stop(key, reason)
         one = self._hypervisors.get(record.node or "")
         if one is None:
             await self._end_without_host(record)
             return
-        target = self._hypervisors.get(await self._journal.target(key) or "")
-        if target is not None and record.state is not State.ENDED:
-            await self._migrations.abort(key, one)
+        move = await self._journal.peer_move(key)
+        if move is not None and move.source == one.name:
+            await self._departures.abort(key, one)
+        elif target not in (None, one) and record.state is not State.ENDED:
+            assert target is not None
+            await self._departures.abort(key, one)
             if key not in one.attempts.moving:  # a migration from before a restart
                 one = self._hypervisors[await self._migrations.settle(record, one, target)]
         end(one)
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         for assignment in assignments:
+            if (node := await self._journal.handed_over_to(assignment.key)) is not None:
+                await self.peers.report_gone(assignment.key, node)
+                continue
+            await self.peers.take(assignment.key, assignment.node)
             # An attempt that the journal does not know has or had a domain on its hypervisor, or is lost.
             record = await self._journal.order(assignment.key, assignment.node, created=True)
             one = self._hypervisors.get(record.node or "")
@@ -200,7 +230,13 @@ class LibvirtBackend:
                 await self._report(TaskMoved(assignment.task, assignment.key, one.name))
             one.attempts.report_again(assignment)
 
-    async def migrate(self, key: str, node: str) -> None:
+    async def check_migration(self, key: str, node: str) -> None:
+        _, source, target = await self._ends_of_migration(key, node)
+        if source is not target:
+            await self._migrations.check(key, source, target)
+
+    async def _ends_of_migration(self, key: str, node: str) -> tuple[Record, Hypervisor, Hypervisor]:
+        """Raises Refusal."""
         target = self._hypervisors.get(node)
         if target is None:
             raise Refusal(f"backend {self.name} has no hypervisor {node!r}; it has {', '.join(self._hypervisors)}")
@@ -208,6 +244,10 @@ class LibvirtBackend:
         source = self._hypervisors.get(record.node or "")
         if source is None:
             raise Refusal(f"hypervisor {record.node} is no longer one of backend {self.name}")
+        return record, source, target
+
+    async def migrate(self, key: str, node: str) -> None:
+        record, source, target = await self._ends_of_migration(key, node)
         if source is target:
             return
         before = self._hypervisors.get(await self._journal.target(key) or "")
@@ -256,7 +296,7 @@ class LibvirtBackend:
         await self._on_domain(key, lambda domain: set_power(domain, power), self._settings.start_within_s)
 
     async def migration(self, key: str) -> MigrationProgress | None:
-        return self._migrations.progress(key)
+        return self._departures.progress(key)
 
     async def snapshots(self, key: str) -> list[MachineSnapshot]:
         return await self._on_domain(key, list_snapshots)

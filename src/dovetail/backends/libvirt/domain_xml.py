@@ -6,6 +6,7 @@ may give back to the guest.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element, SubElement
@@ -56,13 +57,12 @@ def guest_kind(vm: VirtualMachine, facts: HostFacts) -> tuple[str, GuestKind]:
     return arch, facts.guests[arch]
 
 
-def _cpu_list(number: int, facts: HostFacts) -> str:
+def _cpu_list(number: str, cpus_of: Mapping[str, str]) -> str:
     """The CPUs of a NUMA cell. Raises Refusal for a cell that the hypervisor does not have, or that has none."""
-    cell = facts.cells.get(number)
-    if cell is None or not cell.cpus:
-        able = ", ".join(str(one) for one, found in sorted(facts.cells.items()) if found.cpus) or "none"
+    if number not in cpus_of:
+        able = ", ".join(sorted(cpus_of, key=int)) or "none"
         raise Refusal(f"the hypervisor has no NUMA cell {number} with CPUs; it has {able}")
-    return ",".join(map(str, cell.cpus))
+    return cpus_of[number]
 
 
 def domain_xml(
@@ -95,15 +95,16 @@ def domain_xml(
     return ET.tostring(domain, encoding="unicode")
 
 
-def migrated_xml(text: str, target: HostFacts) -> str:
+def migrated_xml(text: str, cpus_of: Mapping[str, str]) -> str:
     """A running domain for the hypervisor that it is migrated to: QEMU continues its console log, and a VM that stays
-    in a NUMA cell gets the CPUs of that cell there. Raises Refusal if there is none."""
+    in a NUMA cell gets the CPUs of that cell there (`cpus_of`: `HostFacts.cpu_lists`). Raises Refusal if there is
+    none."""
     domain = ET.fromstring(text)  # noqa: S314 - libvirt wrote it
     for log in domain.iter("log"):
         log.set("append", "on")
     bound, cpus = domain.find("numatune/memory"), domain.find("vcpu")
     if bound is not None and cpus is not None:
-        cpus.set("cpuset", _cpu_list(int(bound.get("nodeset", "0")), target))
+        cpus.set("cpuset", _cpu_list(bound.get("nodeset", "0"), cpus_of))
     return ET.tostring(domain, encoding="unicode")
 
 
@@ -121,7 +122,7 @@ def _sizes(domain: Element, spec: Workload, vm: VirtualMachine, facts: HostFacts
     cpus.text = str(max(1, math.ceil(spec.resources.cpu)))
     if vm.numa_cell is not None:
         SubElement(SubElement(domain, "numatune"), "memory", mode="strict", nodeset=str(vm.numa_cell))
-        cpus.set("cpuset", _cpu_list(vm.numa_cell, facts))
+        cpus.set("cpuset", _cpu_list(str(vm.numa_cell), facts.cpu_lists))
     if spec.limits.cpu is not None:
         tune = SubElement(domain, "cputune")
         SubElement(tune, "global_period").text = str(QUOTA_PERIOD_US)

@@ -38,6 +38,11 @@ class HostFacts:
     cells: dict[int, NumaCell]
     huge_pages: dict[HugePages, int]
 
+    @property
+    def cpu_lists(self) -> dict[str, str]:
+        """The CPUs of each NUMA cell that has some, by its number, as libvirt writes them."""
+        return {str(number): ",".join(map(str, cell.cpus)) for number, cell in self.cells.items() if cell.cpus}
+
 
 def read_facts(virt: Virt, *, emulate: bool = False) -> HostFacts:
     """Blocking. `emulate`: KVM is not used, also where there is KVM."""

@@ -270,7 +270,9 @@ class Hypervisor(ConnectedHost):
             if domain.power is Power.RUNNING:
                 running.add(key)
             record = await self._journal.get(key)
-            if record is None:
+            if record is None and (node := await self._journal.handed_over_to(key)) is not None:
+                await self._remove(Record(key, node, State.ORDERED))
+            elif record is None:
                 await self._journal.order(key, self.name, created=True)
             elif record.state is State.ENDED or (record.node != self.name and not await self._may_be_here(key)):
                 await self._remove(record)

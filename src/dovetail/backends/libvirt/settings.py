@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from dovetail.backends.contract import Refusal
 from dovetail.backends.host_folders import AllowedFolders
 from dovetail.backends.pricing import Priced
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY
@@ -30,6 +31,7 @@ Factor = Annotated[float, Field(ge=0.1, le=100, allow_inf_nan=False)]
 ClusterMark = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_-]{0,39}$")]
 PoolName = Annotated[str, Field(min_length=1, max_length=200)]
 DRIVERS = ("qemu", "test")
+PEER_TRANSPORTS = ("tls", "ssh", "tcp")
 _FORMS = "qemu:///system, qemu:///session, qemu+ssh://user@host/system, qemu+tls://host/system or test:///default"
 
 
@@ -119,6 +121,17 @@ class HypervisorSettings(Strict):
         if self.ssh != SshSettings() and self.transport != "ssh":
             raise AtField(("ssh",), "goes with qemu+ssh://")
         return self
+
+
+def refuse_unsafe_peer(uri: str) -> None:
+    """Another agent has named it, and the hypervisor here will connect to it: nothing in it may run a command here, as
+    parameters and other transports can. Raises Refusal."""
+    parts = urlsplit(uri)
+    driver, _, transport = parts.scheme.partition("+")
+    names = (parts.hostname, parts.username)
+    plain = not any((name or "").startswith("-") for name in names) and "?" not in uri and "#" not in uri
+    if driver not in DRIVERS or transport not in PEER_TRANSPORTS or not parts.hostname or not plain:
+        raise Refusal(f"{shown(uri)} is no address for hypervisors; write qemu+tls://host/system as peer_uri")
 
 
 def _as_list(hypervisors: object) -> object:

@@ -4,6 +4,8 @@ Orders wait for the agent of a machine as they do for any registered node; the f
 """
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from dovetail.backends.machines.fleet import Fleet
 from dovetail.backends.machines.kept_output import KeptOutput
 from dovetail.backends.machines.provider import MachineProvider
 from dovetail.backends.machines.settings import JoinSettings, MachineSettings
+from dovetail.backends.peer_migration import PeerMove
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registered.calls import NodeCall
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
@@ -22,6 +25,9 @@ from dovetail.model.node import Node
 class MachineBackend(RegisteredBackend):
     """Implements `dovetail.backends.contract.Backend` and `LaunchingBackend`. One a provider; `join` None: machines
     have their agents already."""
+
+    # To migrate a VM safely, a backend must be able to ask the store where it is.
+    capabilities = replace(RegisteredBackend.capabilities, migrate=False)
 
     def __init__(
         self,
@@ -59,10 +65,12 @@ class MachineBackend(RegisteredBackend):
         await super().bind(assignment)
         await self.fleet.want(assignment.node)
 
-    async def heartbeat(self, node: str, reports: list[TaskReport], *, answers: bool = False) -> HeartbeatReply:
+    async def heartbeat(
+        self, node: str, reports: list[TaskReport], *, answers: bool = False, moves: Sequence[PeerMove] = ()
+    ) -> HeartbeatReply:
         self._heard_at[node] = time.monotonic()
         ordered = {one.key for one in self.assigned(node)}
-        reply = await super().heartbeat(node, reports, answers=answers)
+        reply = await super().heartbeat(node, reports, answers=answers, moves=moves)
         for report in reports:
             if report.state == "finished" and report.key in ordered and self.has_agent(node):
                 self._kept.fetch(report.key, node, partial(super().logs, report.key))

@@ -14,7 +14,7 @@ import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dovetail.backends.contract import (
@@ -30,12 +30,14 @@ from dovetail.backends.contract import (
     Status,
     TerminalSize,
 )
+from dovetail.backends.peer_migration import PeerMove
 from dovetail.backends.registered.calls import AgentCalls, CallKind, NodeCall
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.backends.registered.sessions import AgentSessions
 from dovetail.backends.registered.vm_calls import VmsOfAgents
+from dovetail.backends.registered.vm_moves import VmMoves
 from dovetail.model.command import task_of_key
-from dovetail.model.event import BindFailed, Event, TaskFinished, TaskStarted
+from dovetail.model.event import BindFailed, Event, TaskFinished, TaskMoved, TaskStarted
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 from dovetail.model.task_use import TaskUse
@@ -90,6 +92,7 @@ class RegisteredBackend(VmsOfAgents):
         executes=True,
         attaches=True,
         machines=True,
+        migrate=True,  # VMs; other work is stopped and started elsewhere
         stale_for_s=HEARTBEAT_S,
     )
 
@@ -104,6 +107,7 @@ class RegisteredBackend(VmsOfAgents):
         self._monotonic_s, self._now, self._node_of = monotonic_s, now, node_of
         self.calls = AgentCalls(self._ring)
         self.sessions = AgentSessions()
+        self.moves = VmMoves(self)
         self._changes: dict[str, _Changes] = {}
         self._agent_seen_at: dict[str, float] = {}  # when an agent was last heard of that answers questions
         self._settled_at = 0.0
@@ -241,13 +245,20 @@ class RegisteredBackend(VmsOfAgents):
         return node
 
     async def close(self) -> None:
+        await self.moves.close()
         self._report = None
 
-    async def heartbeat(self, node: str, reports: list[TaskReport], *, answers: bool = False) -> HeartbeatReply:
-        """Record what the node reports, and answer with its orders. `answers`: its agent answers questions."""
+    async def heartbeat(
+        self, node: str, reports: list[TaskReport], *, answers: bool = False, moves: Sequence[PeerMove] = ()
+    ) -> HeartbeatReply:
+        """Record what the node reports, and answer with its orders. `answers`: its agent answers questions. `moves`:
+        migrations whose outcome it waits for; it may have an attempt that is ordered from another node until then."""
         if answers:
             self._agent_seen_at[node] = self._monotonic_s()
         unordered = {report.key: None for report in reports if not await self._record_report(node, report)}
+        for move in moves:
+            unordered.pop(move.key, None)
+        self.moves.heard(node, moves)
         reply = self._reply(node, [])
         reply.stop.extend([key for key in unordered if key not in reply.stop])
         return reply
@@ -263,7 +274,7 @@ class RegisteredBackend(VmsOfAgents):
                 async with asyncio.timeout(wait_s):
                     await changes.changed.wait()
         self._agent_seen_at[node] = self._monotonic_s()
-        return self._reply(node, self.calls.take(node))
+        return self._reply(node, self.calls.take(node, after, self._changes_of(node).version))
 
     def _reply(self, node: str, calls: list[NodeCall]) -> HeartbeatReply:
         run, stop, kill = [], [], []
@@ -327,6 +338,31 @@ class RegisteredBackend(VmsOfAgents):
         if len(self._ends) > ENDS_KEPT:
             self._ends.popitem(last=False)
         return end
+
+    # --- migrations --------------------------------------------------------------------------------------------
+
+    @property
+    def all_known(self) -> bool:
+        return self._monotonic_s() >= self._settled_at
+
+    def ordered(self, key: str) -> Assignment | None:
+        order = self._orders.get(key)
+        return None if order is None else order.assignment
+
+    def last_node(self, key: str) -> str | None:
+        order, end = self._orders.get(key), self._ends.get(key)
+        return order.assignment.node if order is not None else None if end is None else end.node
+
+    async def hand_to(self, key: str, node: str) -> None:
+        before = self._orders[key]
+        await self._send(TaskMoved(before.assignment.task, key, node))
+        self._drop(before)
+        order = self._orders[key] = replace(before, assignment=replace(before.assignment, node=node), running=False)
+        self._by_node.setdefault(node, {})[key] = order
+        self._ring(node)
+
+    async def stored_node(self, key: str) -> str | None:
+        return None if self._node_of is None else await self._node_of(key)
 
     # --- nodes that end --------------------------------------------------------------------------------------
 

@@ -23,6 +23,12 @@ CallKind = Literal[
     "vm_revert",
     "vm_remove_snapshot",
     "vm_offer",
+    "vm_leaving",
+    "vm_peer",
+    "vm_expect",
+    "vm_send",
+    "vm_presence",
+    "vm_settle",
 ]
 ANSWER_WITHIN_S = 10.0
 
@@ -45,7 +51,7 @@ class NodeCall:
 class _Waiting:
     call: NodeCall
     answer: "asyncio.Future[dict[str, Any] | None] | None"  # None: nobody waits for one
-    told: bool = False
+    told_with: int | None = None  # the number of the orders that it was sent with
 
 
 @dataclass(slots=True)
@@ -82,11 +88,13 @@ class AgentCalls:
         self._waiting.setdefault(node, {})[waiting.call.id] = waiting
         self.ring(node)
 
-    def take(self, node: str) -> list[NodeCall]:
-        """Those that the agent was not told yet."""
-        found = [one for one in self._waiting.get(node, {}).values() if not one.told]
+    def take(self, node: str, after: int = 0, version: int = 0) -> list[NodeCall]:
+        """Those that the agent was not told yet. `after`: the orders that it has; what was sent with later ones was
+        lost on the way, or with an agent that was killed. `version`: of the orders that it gets now."""
+        waiting = self._waiting.get(node, {}).values()
+        found = [one for one in waiting if one.told_with is None or one.told_with > after]
         for one in found:
-            one.told = True
+            one.told_with = version
             if one.answer is None:
                 self._forget(node, one.call.id)
         return [one.call for one in found]

@@ -10,6 +10,7 @@ from typing import Any
 
 from dovetail.backends.contract import Refusal
 from dovetail.backends.registered.calls import AgentSilent, CallKind
+from dovetail.backends.registered.vm_moves import VmMoves
 from dovetail.backends.vm_control import MachinePower, MachineSeen, MachineSnapshot, MigrationProgress
 
 #: A snapshot writes the memory of the VM to disk.
@@ -18,7 +19,9 @@ LISTED_WITHIN_S = 5.0
 
 
 class VmsOfAgents(ABC):
-    """Implements `dovetail.backends.vm_control.MachineControl`."""
+    """Implements `dovetail.backends.vm_control.MachineControl` and `dovetail.backends.contract.MigratingBackend`."""
+
+    moves: VmMoves
 
     @abstractmethod
     async def ask_agent(self, node: str, kind: CallKind, key: str, within_s: float, **asked: Any) -> dict[str, Any]:
@@ -42,8 +45,14 @@ class VmsOfAgents(ABC):
     async def set_power(self, key: str, power: MachinePower) -> None:
         await self._ask_running(key, "vm_power", power=power.value)
 
-    async def migration(self, key: str) -> MigrationProgress | None:  # noqa: ARG002 - as the contract has it
-        return None
+    async def migration(self, key: str) -> MigrationProgress | None:
+        return self.moves.progress(key)
+
+    async def check_migration(self, key: str, node: str) -> None:
+        await self.moves.check(key, node)
+
+    async def migrate(self, key: str, node: str) -> None:
+        await self.moves.migrate(key, node)
 
     async def snapshots(self, key: str) -> list[MachineSnapshot]:
         return [MachineSnapshot(**one) for one in (await self._ask_running(key, "vm_snapshots"))["snapshots"]]

@@ -115,7 +115,7 @@ class Adoption:
             words = self._executor.cleaned(f"{type(error).__name__}: {error}")
             log.error("reconciling failed", backend=self._backend.name, error=words)
         for one in self._still_held(held):
-            if one.state is TaskState.STOPPING:
+            if one.state is TaskState.STOPPING and self._executor.is_settled(one.key):
                 # It accepted the stop but did not finish it before the restart, and may have forgotten it.
                 self._executor.put(Stop(one.task, one.node, one.backend, one.key, one.message))
 

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
-from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal, Status
+from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal, Status, StillMoving
 from dovetail.control.backends.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit, Subject
 from dovetail.control.backends.health import CallHealth
 from dovetail.control.loop.inbox import InboxEvents
@@ -192,6 +192,9 @@ class Executor:
         try:
             async with asyncio.timeout(self._settings.call_timeout):
                 events = await (self._stop(command) if isinstance(command, Stop) else self._bind(command, spec))
+        except StillMoving:
+            self._breaker.withdrew()
+            return False
         except Exception as error:  # a backend's client may raise anything: the outcome is unknown, so retry
             self._failed(kind, key, began, error, command.task.workload)
             return False

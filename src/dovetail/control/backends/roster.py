@@ -28,7 +28,7 @@ from dovetail.control.settings import REGISTERED, Settings
 from dovetail.control.settings.secret_settings import cleaner
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.workload_questions import HeldTask
-from dovetail.model.command import Bind, Stop
+from dovetail.model.command import Bind, Move, Stop
 from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
@@ -82,7 +82,8 @@ class Backends:
         for member in broken:
             self.members[member.name] = member
             self._tell([BackendHealthChanged(member.name, False, member.trouble)])
-        held = self._work.confirmed_by_backend(command.key for command in outbox)
+        # What was to move live runs somewhere: the backend must know of it before it is told to move it again.
+        held = self._work.confirmed_by_backend(one.key for one in outbox if not isinstance(one, Move))
         for name in self.members:
             self.adopt(name, held.get(name, []))
         for command in outbox:

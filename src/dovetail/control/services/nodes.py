@@ -6,9 +6,10 @@ announce about their nodes (`backends.announcements`).
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from dovetail.backends.peer_migration import PeerMove
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registered.protocol import HeartbeatReply, NotStarted, TaskReport
 from dovetail.backends.registered.sessions import AgentSession
@@ -145,7 +146,13 @@ class NodeService:
             self._last_heartbeats.setdefault(name, now)
 
     async def heartbeat(
-        self, name: str, used: Amounts | None, reports: list[TaskReport], *, answers: bool = False
+        self,
+        name: str,
+        used: Amounts | None,
+        reports: list[TaskReport],
+        *,
+        answers: bool = False,
+        moves: Sequence[PeerMove] = (),
     ) -> HeartbeatReply:
         """A registered node reports: it is online, what became of its tasks. The reply says what it should run."""
         agents = self._agents(name)
@@ -157,7 +164,7 @@ class NodeService:
         if flows := {report.key: report.flows for report in reports if report.flows is not None}:
             self._take_flows(flows)
         try:
-            return await agents.heartbeat(name, reports, answers=answers)
+            return await agents.heartbeat(name, reports, answers=answers, moves=moves)
         except NotStarted as error:
             raise Unavailable(str(error)) from None
 

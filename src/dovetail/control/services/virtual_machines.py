@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
-from dovetail.backends.contract import Refusal
+from dovetail.backends.contract import MigratingBackend, Refusal
 from dovetail.backends.vm_control import MachineControl, MachinePower, MachineSeen, MachineSnapshot, MigrationProgress
 from dovetail.control.backends.execution import Executor, said
 from dovetail.control.backends.roster import Backends
@@ -110,7 +110,7 @@ class VmService:
         return await self._ask(task, name, lambda control, held: control.migration(held.key), running=False)
 
     async def migrate(self, task: TaskId, name: str, node: str, reason: str) -> None:
-        """Ask for a move. Raises Conflict if the node cannot take it now."""
+        """Ask for a move. Raises Conflict if the node cannot take it now, or not while it runs."""
         held, executor, _ = self._held(task, name)
         if node not in self._questions.nodes:
             raise NotFound(f"there is no node {shown(node)}")
@@ -118,6 +118,9 @@ class VmService:
             raise Conflict(f"{name} runs on {node} already")
         if not executor.backend.capabilities.migrate:
             raise NotSupported(f"backend {held.backend}, which runs {name}, cannot migrate VMs")
+        if self._questions.nodes.backend_of(node) == held.backend:
+            assert isinstance(executor.backend, MigratingBackend)
+            await self._answer(executor, held.backend, executor.backend.check_migration(held.key, node))
         await self._apply([MoveAsked(task, node, reason)])
         after = self._questions.workloads.held(task)
         if after is not None and after.state is TaskState.RUNNING and after.node == held.node:

@@ -7,8 +7,8 @@ control plane does that is restarted; between them is a network with faults on d
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import machine, write_kernel
 from tests.servers.warm_process import WarmProcess
 
-from dovetail.api.nodes.agents import CallAnswer, Heartbeat, answer_of, orders_of
+from dovetail.api.nodes.agents import CallAnswer, Heartbeat, answer_of, moves_in, orders_of
 from dovetail.api.nodes.sessions import WrittenPiece, output_of, pieces_of
 from dovetail.backends.contract import Report
 from dovetail.backends.registered.backend import RegisteredBackend
@@ -43,12 +43,12 @@ NODE = "far-away"
 class AgentRoutes(RegisteredBackend):
     """The backend with the routes that an agent needs, while it is started."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, nodes: Sequence[str] = (NODE,)) -> None:
         super().__init__("registered")
-        self._port = port
+        self._port, self._nodes = port, nodes
         self._server: uvicorn.Server | None = None
         self._serving: asyncio.Task[None] | None = None
-        self._introduced = asyncio.Event()
+        self._introduced: set[str] = set()
 
     async def start(self, report: Report) -> None:
         await super().start(report)
@@ -56,9 +56,8 @@ class AgentRoutes(RegisteredBackend):
         self._server = uvicorn.Server(config)
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         self._serving = asyncio.create_task(self._server.serve())
-        async with asyncio.timeout(60):
-            await self._introduced.wait()
-        await until(lambda: self.has_agent(NODE), "its agent asks for orders")
+        await until(lambda: self._introduced == set(self._nodes), "its agents introduce themselves")
+        await until(lambda: all(self.has_agent(node) for node in self._nodes), "its agents ask for orders")
 
     async def close(self) -> None:
         if self._server is not None and self._serving is not None:
@@ -72,20 +71,21 @@ class AgentRoutes(RegisteredBackend):
         @app.post("/api/v1/nodes")
         async def register(request: Request) -> dict[str, str]:
             node = Node.model_validate(await request.json()).model_copy(update={"backend": self.name})
-            if not self._introduced.is_set():
+            if node.name not in self._introduced:
                 await report(NodeJoined(node))
-                self._introduced.set()
+                self._introduced.add(node.name)
             return {"name": node.name, "token": "of the node"}
 
         @app.post("/api/v1/nodes/{name}/heartbeat")
         async def heartbeat(name: str, request: Request) -> Response:
             heard = Heartbeat.model_validate(await request.json())
             reports = [TaskReport(one.key, one.state, one.exit_code, one.reason) for one in heard.tasks]
-            return await self._told(lambda: self.heartbeat(name, reports, answers=heard.answers))
+            moves = moves_in(heard)
+            return await self._told(name, lambda: self.heartbeat(name, reports, answers=heard.answers, moves=moves))
 
         @app.get("/api/v1/nodes/{name}/orders")
         async def orders(name: str, after: int, wait_s: float) -> Response:
-            return await self._told(lambda: self.orders(name, after, min(wait_s, 0.5)))
+            return await self._told(name, lambda: self.orders(name, after, min(wait_s, 0.5)))
 
         @app.post("/api/v1/nodes/{name}/calls/{call}")
         async def answer(name: str, call: str, request: Request) -> Response:
@@ -111,8 +111,8 @@ class AgentRoutes(RegisteredBackend):
 
         return app
 
-    async def _told(self, ask: Callable[[], Any]) -> Response:
-        if not self._introduced.is_set():
+    async def _told(self, name: str, ask: Callable[[], Any]) -> Response:
+        if name not in self._introduced:
             return _problem(404, "no such node")
         try:
             return Response(json.dumps(orders_of(await ask())), media_type="application/json")
@@ -127,10 +127,11 @@ def _problem(status: int, detail: str) -> Response:
 
 
 @contextmanager
-def agent_process(folder: Path, url: str, **settings_more: Any) -> Iterator[None]:
+def agent_process(folder: Path, url: str, node: str = NODE, **settings_more: Any) -> Iterator[None]:
     """Also after it was killed, it starts again in the same folder. `settings_more`: of the agent."""
+    folder.mkdir(exist_ok=True)
     settings = folder / "agent.yaml"
-    local = {"run_as": "server", "grace_s": "500ms", "node": NODE, "cgroup_parent": "dovetail-test"}
+    local = {"run_as": "server", "grace_s": "500ms", "node": node, "cgroup_parent": "dovetail-test"}
     settings.write_text(
         json.dumps(
             {
@@ -201,6 +202,43 @@ def agent_with_hypervisor(folder: Path, server: LibvirtServer, cluster: str) -> 
             workload=machine,
             times_run=lambda key: server.starts(f"dovetail-{cluster}-{key}"),
             runs_now=lambda key: f"dovetail-{cluster}-{key}" in server.running(),
+        )
+
+
+def hypervisor_settings(server: LibvirtServer, cluster: str, **more: Any) -> dict[str, Any]:
+    """Of an agent whose VMs move."""
+    return {
+        "uri": "qemu+unix:///system",
+        "parameters": {"socket": str(server.socket)},
+        "peer_uri": server.peer_uri,
+        "migration_address": "127.0.0.1",
+        "cluster": cluster,
+        "shared_storage": True,
+        "disk_cache": "writethrough",
+        "emulate": True,
+        "grace_s": "1s",
+        "look_interval_s": "2s",
+        "answer_within_s": "40s",
+    } | more
+
+
+@contextmanager
+def agents_with_hypervisors(
+    folder: Path, servers: Sequence[LibvirtServer], settings: Sequence[dict[str, Any]], cluster: str
+) -> Iterator[Subject]:
+    """Several nodes, each with an agent and a hypervisor of its own. `settings`: of each, for libvirt."""
+    [port], names = free_ports(1), [server.name for server in servers]
+    write_kernel(servers[0].pool)
+    with ExitStack() as running:
+        for server, libvirt in zip(servers, settings, strict=True):
+            at = folder / server.name
+            running.enter_context(agent_process(at, f"http://127.0.0.1:{port}", node=server.name, libvirt=libvirt))
+        yield Subject(
+            backend_factory=lambda: AgentRoutes(port, names),
+            workload=machine,
+            times_run=lambda key: sum(server.starts(f"dovetail-{cluster}-{key}") for server in servers),
+            runs_now=lambda key: any(f"dovetail-{cluster}-{key}" in server.running() for server in servers),
+            owns_its_nodes=False,
         )
 
 

@@ -184,35 +184,6 @@ def test_a_vm_of_others_is_adopted_without_a_reboot_and_given_back_at_the_end(
     run_async(scene)
 
 
-def test_a_vm_moves_while_it_runs_and_keeps_its_log_and_its_key(
-    tmp_path: Path, libvirt_servers: Hosts, settings: LibvirtSettings
-) -> None:
-    async def scene() -> None:
-        first, second = libvirt_servers
-        async with started(libvirt_subject(tmp_path, first, settings)) as rig:
-            backend = backend_of(rig)
-            key = await start(rig, machine(exit_code=3, text="first words\n", vm={"disks": [{"size": "1MiB"}]}))
-            name = domain_name(settings, key)
-            await backend.migrate(key, "hv2")
-            await backend.migrate(key, "hv2")
-            assert (name in first.running(), name in second.running()) == (False, True)
-            done = await backend.migration(key)
-            assert done is not None
-            assert (done.state, done.source, done.target) == ("done", "hv1", "hv2")
-            assert done.sent_bytes > 0
-            assert done.downtime_s is not None
-            assert not rig.reports.about(TaskFinished, key)
-            assert (await backend.status(key)).phase is Phase.RUNNING
-            await backend.stop(key, "enough")
-            assert (await rig.finished(key)).exit_code is None
-            log = (await backend.logs(key, 0, 1000)).text
-            assert "first words" in log
-            assert "dovetail: exit 003" in log
-            assert not [path for path in first.pool.glob(f"{name}*") if path.suffix != ".log"]
-
-    run_async(scene)
-
-
 def test_a_domain_that_a_migration_left_behind_goes_without_the_disks_that_it_shares(
     tmp_path: Path, libvirt_servers: Hosts
 ) -> None:
@@ -230,28 +201,6 @@ def test_a_domain_that_a_migration_left_behind_goes_without_the_disks_that_it_sh
             assert (first.pool / f"{name}-1.qcow2").exists(), "the VM on the other host uses it"
             await backend.kill(key, "enough")
             await rig.finished(key)
-
-    run_async(scene)
-
-
-def test_a_migration_that_cannot_be_made_leaves_the_vm_where_it_is(tmp_path: Path, libvirt_servers: Hosts) -> None:
-    async def scene() -> None:
-        first, second = libvirt_servers
-        away = host_of(second, peer_uri="qemu+tcp://127.0.0.1:1/system")
-        settings = libvirt_settings(host_of(first), away, shared_storage=False)
-        async with started(libvirt_subject(tmp_path, first, settings)) as rig:
-            backend = backend_of(rig)
-            with_disk = await start(rig, machine(vm={"disks": [{"size": "1MiB"}]}))
-            with pytest.raises(Refusal, match="shared_storage"):
-                await backend.migrate(with_disk, "hv2")
-            without = await start(rig, machine())
-            with pytest.raises(Refusal, match="could not migrate it"):
-                await backend.migrate(without, "hv2")
-            for key in (with_disk, without):
-                assert domain_name(settings, key) in first.running()
-                assert (await backend.status(key)).phase is Phase.RUNNING
-                await backend.kill(key, "enough")
-                await rig.finished(key)
 
     run_async(scene)
 

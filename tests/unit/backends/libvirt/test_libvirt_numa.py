@@ -81,12 +81,12 @@ def _field(domain: Any, path: str, name: str) -> str | None:
 
 
 def test_a_vm_that_moves_gets_the_cpus_of_its_cell_on_the_other_machine() -> None:
-    moved = ET.fromstring(migrated_xml(RUNNING, machine_with((0, 2), (1, 3))))
+    moved = ET.fromstring(migrated_xml(RUNNING, machine_with((0, 2), (1, 3)).cpu_lists))
     assert _field(moved, "vcpu", "cpuset") == "1,3"
     assert _field(moved, "devices/serial/log", "append") == "on"
     for target in (machine_with((0, 1)), machine_with((0, 1), ())):
         with pytest.raises(Refusal, match="has no NUMA cell 1 with CPUs; it has 0"):
-            migrated_xml(RUNNING, target)
+            migrated_xml(RUNNING, target.cpu_lists)
 
 
 def test_the_huge_pages_of_a_domain_are_whole_pages() -> None:
