@@ -266,9 +266,10 @@ export interface components {
          * AgentCall
          * @description A question to the agent, which it answers with `POST /nodes/NAME/calls/ID`. `kind` and what belongs to it:
          *     `logs` (`offset`, `limit`), `log_tail` (`lines`), `log_since` (`at`); about VMs `vms`, `vm_power` (`power`),
-         *     `vm_snapshots`, `vm_snapshot`, `vm_revert` and `vm_remove_snapshot` (`name`), `vm_offer` (`name`). `execute`
-         *     (`session`, `command`, `input`, `terminal`) and `attach` (`session`, `input`) are not answered: the agent begins the
-         *     session.
+         *     `vm_snapshots`, `vm_snapshot`, `vm_revert` and `vm_remove_snapshot` (`name`), `vm_offer` (`name`); about
+         *     live migrations `vm_leaving`, `vm_peer` (`leaving`), `vm_expect` (`move`), `vm_send` (`move`, `peer`),
+         *     `vm_presence`, `vm_settle` (`number`, `at`). `execute` (`session`, `command`, `input`, `terminal`) and
+         *     `attach` (`session`, `input`) are not answered: the agent begins the session.
          */
         AgentCall: {
             /** Id */
@@ -678,7 +679,8 @@ export interface components {
         /**
          * CallAnswer
          * @description `text`, `next_offset` and `ended` answer `logs`; `offset` answers `log_tail` and `log_since`, where null is
-         *     nothing; `vms` answers `vms` and `vm_offer`; `snapshots` answers `vm_snapshots`. `unknown`: the agent does not know
+         *     nothing; `vms` answers `vms` and `vm_offer`; `snapshots` answers `vm_snapshots`; `leaving`, `peer` and `presence`
+         *     answer `vm_leaving`, `vm_peer` and `vm_presence`. `unknown`: the agent does not know
          *     the attempt, or keeps no output of it. `refused`: why what was asked is not done.
          */
         CallAnswer: {
@@ -702,6 +704,12 @@ export interface components {
              * @default []
              */
             snapshots: components["schemas"]["SeenSnapshot"][];
+            /** @default null */
+            leaving: components["schemas"]["ToldLeaving"] | null;
+            /** @default null */
+            peer: components["schemas"]["ToldPeer"] | null;
+            /** @default null */
+            presence: components["schemas"]["ToldPresence"] | null;
             /**
              * Text
              * @default
@@ -2242,7 +2250,8 @@ export interface components {
         };
         /**
          * Heartbeat
-         * @description `answers`: the agent waits for its orders (`GET /nodes/NAME/orders`), and answers questions.
+         * @description `answers`: the agent waits for its orders (`GET /nodes/NAME/orders`), and answers questions. `moves`: live
+         *     migrations to or from this node that the server has not settled (`vm_settle`).
          */
         Heartbeat: {
             /** @default null */
@@ -2257,6 +2266,11 @@ export interface components {
              * @default []
              */
             tasks: components["schemas"]["Reported"][];
+            /**
+             * Moves
+             * @default []
+             */
+            moves: components["schemas"]["ReportedMove"][];
         };
         /**
          * HistoryPage
@@ -4988,6 +5002,20 @@ export interface components {
             reason: string;
         };
         /**
+         * ReportedMove
+         * @description A live migration of a VM between two nodes with agents.
+         */
+        ReportedMove: {
+            /** Key */
+            key: string;
+            /** Source */
+            source: string;
+            /** Target */
+            target: string;
+            /** Number */
+            number: string;
+        };
+        /**
          * Reservation
          * @description An advance reservation. `until`: the last time at which a recurring one may start a window.
          */
@@ -6101,6 +6129,102 @@ export interface components {
              * @default 80
              */
             columns: number;
+        };
+        /**
+         * ToldLeaving
+         * @description What a node must have to take in a VM: the mark of its agent, and shared storage if it has disks.
+         */
+        ToldLeaving: {
+            /** Cluster */
+            cluster: string;
+            /** Disks */
+            disks: boolean;
+        };
+        /**
+         * ToldPeer
+         * @description How the hypervisor of a node takes in VMs. `cpus`: of each NUMA cell.
+         */
+        ToldPeer: {
+            /** Uri */
+            uri: string;
+            /**
+             * Address
+             * @default null
+             */
+            address: string | null;
+            /**
+             * Cpus
+             * @default {}
+             */
+            cpus: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * ToldPresence
+         * @description A VM that is migrated, as one side sees it. `power` null: it is not there.
+         */
+        ToldPresence: {
+            /**
+             * Power
+             * @default null
+             */
+            power: string | null;
+            /**
+             * Moving
+             * @default false
+             */
+            moving: boolean;
+            /** @default null */
+            move: components["schemas"]["ReportedMove"] | null;
+            /** @default null */
+            progress: components["schemas"]["ToldProgress"] | null;
+        };
+        /** ToldProgress */
+        ToldProgress: {
+            /** Source */
+            source: string;
+            /** Target */
+            target: string;
+            /** State */
+            state: string;
+            /** Elapsed S */
+            elapsed_s: number;
+            /**
+             * Total Bytes
+             * @default 0
+             */
+            total_bytes: number;
+            /**
+             * Sent Bytes
+             * @default 0
+             */
+            sent_bytes: number;
+            /**
+             * Remaining Bytes
+             * @default 0
+             */
+            remaining_bytes: number;
+            /**
+             * Dirty Bytes Per S
+             * @default null
+             */
+            dirty_bytes_per_s: number | null;
+            /**
+             * Downtime S
+             * @default null
+             */
+            downtime_s: number | null;
+            /**
+             * Rounds
+             * @default 0
+             */
+            rounds: number;
+            /**
+             * Words
+             * @default
+             */
+            words: string;
         };
         /**
          * Toleration
