@@ -23,13 +23,14 @@ CLUSTERS = count(1)
 class MigratingAgents:
     """Started with `running`. Nodes have the names of their hypervisors."""
 
-    def __init__(self, folder: Path, hosts: Hosts) -> None:
+    def __init__(self, folder: Path, hosts: Hosts, **libvirt: Any) -> None:
         self.hosts, self.cluster = {one.name: one for one in hosts}, f"moving-{next(CLUSTERS)}"
         write_kernel(hosts[0].pool)
         self.server = ServerProcess(folder, {"backends": {}})
         self.client = Client(self.server.url)
         self.agents = {
-            one.name: AgentProcess(folder, one.name, libvirt=hypervisor_settings(one, self.cluster)) for one in hosts
+            one.name: AgentProcess(folder, one.name, libvirt=hypervisor_settings(one, self.cluster) | libvirt)
+            for one in hosts
         }
 
     @contextmanager
@@ -92,8 +93,9 @@ class MigratingAgents:
 
 
 @contextmanager
-def migrating_agents(folder: Path, hosts: Hosts) -> Iterator[MigratingAgents]:
-    found = MigratingAgents(folder, hosts)
+def migrating_agents(folder: Path, hosts: Hosts, **libvirt: Any) -> Iterator[MigratingAgents]:
+    """`libvirt`: settings of both, beside the usual ones."""
+    found = MigratingAgents(folder, hosts, **libvirt)
     with found.server, found.client:
         try:
             for agent in found.agents.values():

@@ -1,6 +1,7 @@
 """VMs behind agents move while they run: asked for, or because a node is drained."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.contract.backends.libvirt.rig import Hosts
@@ -8,6 +9,8 @@ from tests.e2e.migrating_agents import MigratingAgents, migrating_agents
 from tests.patience import wait_for
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("libvirt")]
+#: Of documentation: no machine has it, so nothing can listen there.
+NOBODYS_ADDRESS = "192.0.2.1"
 DISK = {"disks": [{"size": "1MiB"}]}
 
 
@@ -37,8 +40,8 @@ def test_a_vm_moves_there_and_back_and_keeps_its_log_and_its_key(rig: MigratingA
 def test_a_node_that_cannot_take_it_in_is_refused_with_what_to_do(rig: MigratingAgents) -> None:
     domain = rig.start_vm("stays", "hv1")
     with rig.plain_agent("plain"):
-        said = rig.told("vm", "migrate", "stays", "plain")
-        assert "this node has no hypervisor; give its agent one: libvirt in its settings" in said
+        refused = "this node has no hypervisor; give its agent one: libvirt in its settings"
+        wait_for(lambda: refused in rig.told("vm", "migrate", "stays", "plain"), "its agent is heard, and refuses")
         assert "there is no node" in rig.told("vm", "migrate", "stays", "nowhere")
         assert "runs on hv1 already" in rig.told("vm", "migrate", "stays", "hv1")
     assert rig.arrived("stays", domain, "hv1"), "nothing was begun"
@@ -52,3 +55,20 @@ def test_a_drain_moves_the_vms_of_a_node_while_they_run(rig: MigratingAgents) ->
     wait_for(lambda: rig.arrived("guest", domain, "hv2"), "it was moved, and not started again")
     rig.client.uncordon("hv1")
     rig.ends("guest", domain)
+
+
+def test_a_migration_that_fails_leaves_the_vm_where_it_is(tmp_path: Path, libvirt_servers: Hosts) -> None:
+    with migrating_agents(tmp_path, libvirt_servers, migration_address=NOBODYS_ADDRESS) as rig:
+        domain = rig.start_vm("unmoved", "hv1")
+        said = rig.told("vm", "migrate", "unmoved", "hv2")
+        assert "unmoved was not migrated live: internal error" in said
+        wait_for(lambda: rig.arrived("unmoved", domain, "hv1"), "it runs on")
+        assert rig.hosts["hv1"].starts(domain) == 1, "it was not started again"
+        assert "stays on hv1" in rig.client.tasks("unmoved")[0]["message"]
+        wait_for(lambda: not rig.open_moves(), "both agents know that it is over")
+        rig.client.drain("hv1")
+        wait_for(lambda: rig.node_of("unmoved") == "hv2", "it has to leave, so it is stopped and started there")
+        rig.client.uncordon("hv1")
+        wait_for(lambda: rig.client.workload("unmoved")["state"] == "running", "it runs again")
+        rig.client.cancel("unmoved")
+        wait_for(lambda: rig.client.workload("unmoved")["state"] == "cancelled", "it has ended")

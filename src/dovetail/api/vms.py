@@ -120,7 +120,7 @@ async def power(request: Request, ref: str, namespace: Namespace = None) -> Acce
 async def migrate(request: Request, ref: str, namespace: Namespace = None) -> AcceptedJson[VmChanged]:
     """Move a VM to another hypervisor while it runs. `GET /vms/{ref}/migration` says how far it is. 409: that node
     cannot take it now, or not while it runs; the message says what to do. If a migration fails that had begun, the VM
-    is stopped, and started there."""
+    runs on where it was. To a node of another backend it is stopped, and started there."""
     wish = await model_in(request, MigrateWish)
     task, name = await _task(request, ref, namespace)
     await plane_of(request).vms.migrate(task, name, wish.node, wish.reason)

@@ -98,6 +98,10 @@ class WorkloadRefusal(Refusal):
         super().__init__(words, FailureCause.WORKLOAD)
 
 
+class NeverMigrated(Refusal):
+    """It is of a kind that is not migrated live here: to move, it has to be stopped and started again."""
+
+
 class StillMoving(Exception):
     """A migration goes on, and takes longer than one call: ask again. Nothing has failed."""
 
@@ -251,8 +255,8 @@ class MigratingBackend(Protocol):
 
     async def migrate(self, key: str, node: str) -> None:
         """Move the attempt to another node of the backend, under the same key. Migrating it again to the same node
-        changes nothing. Raises Refusal if it still runs where it was: the caller then stops it. That is also what it
-        does for attempts of a kind that cannot be migrated live. Raises StillMoving."""
+        changes nothing. Raises Refusal if it still runs where it was, NeverMigrated for attempts of a kind that is
+        never migrated live, and StillMoving."""
 
     async def check_migration(self, key: str, node: str) -> None:
         """Raises Refusal, with what to do, if it could not be migrated there now. Begins nothing."""

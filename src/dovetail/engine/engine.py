@@ -77,6 +77,7 @@ _HANDLERS: dict[type, Handler] = {
     events.TaskStarted: tasks.started,
     events.TaskFinished: tasks.finished,
     events.TaskMoved: moving.task_moved,
+    events.MoveRefused: moving.move_refused,
     events.MoveAsked: moving.move_asked,
     events.PreemptionAsked: preemption_asked,
     events.TaskRestartAsked: tasks.restart_asked,

@@ -69,8 +69,9 @@ class Move(Stop):
     """Move one attempt to another node of its backend.
 
     Before: it is bound under `key` on `node`, and its capacity is reserved on `target`. After: it runs on `target`
-    under the same key, if `live` allows that and the backend migrates live. Otherwise a Move is a Stop: nothing runs
-    under `key`, and a Bind on `target` follows under the next key. A restart sends an open Move again.
+    under the same key, if `live` allows that and the backend migrates live. If that fails, it runs on where it was.
+    Otherwise a Move is a Stop: nothing runs under `key`, and a Bind on `target` follows under the next key. A restart
+    sends an open Move again.
     """
 
     target: str

@@ -190,6 +190,15 @@ class TaskMoved(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class MoveRefused(Event):
+    """The backend could not migrate a running attempt: it runs on where it was."""
+
+    task: TaskId
+    key: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TaskRestartAsked(Event):
     """A running attempt is to be stopped and its task started again: it fails its health check."""
 

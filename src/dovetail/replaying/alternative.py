@@ -19,6 +19,7 @@ from dovetail.model.command import Bind, Command, Move, Stop, Wake, attempt_key
 from dovetail.model.event import (
     BindFailed,
     Event,
+    MoveRefused,
     NodeHealthChanged,
     TaskBound,
     TaskFinished,
@@ -37,7 +38,7 @@ from dovetail.simulate.outcome import SimulationOutcome
 DECISIONS_A_TICK = 4096
 
 #: What backends report of tasks; it follows from decisions.
-REPORTS = (TaskBound, TaskStarted, TaskWaiting, TaskFinished, TaskMoved, BindFailed, Tick)
+REPORTS = (TaskBound, TaskStarted, TaskWaiting, TaskFinished, TaskMoved, MoveRefused, BindFailed, Tick)
 
 Progress = Callable[[float], None]
 

@@ -1,16 +1,26 @@
-"""How a Move is carried out: live where the backend migrates, as a stop where it does not or refuses to."""
+"""How a Move is carried out: live where the backend migrates, as a stop where it does not."""
 
 import asyncio
 
 import pytest
 from tests.unit.control.test_plane import work
 
-from dovetail.backends.contract import Assignment, Capabilities, LogChunk, Price, Refusal, Report, Status, StillMoving
+from dovetail.backends.contract import (
+    Assignment,
+    Capabilities,
+    LogChunk,
+    NeverMigrated,
+    Price,
+    Refusal,
+    Report,
+    Status,
+    StillMoving,
+)
 from dovetail.control.backends.execution import Executor
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.settings import LoopSettings
 from dovetail.model.command import Move
-from dovetail.model.event import Event, TaskMoved
+from dovetail.model.event import Event, MoveRefused, TaskMoved
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
@@ -23,18 +33,20 @@ class Mover:
 
     name = "lab"
 
-    def __init__(self, *, migrate: bool = True, refuses: bool = False) -> None:
+    def __init__(self, *, migrate: bool = True, refuses: Refusal | None = None) -> None:
         self.capabilities = Capabilities(migrate=migrate)
         self.refuses = refuses
         self.takes_calls = 1
         self.asked: list[tuple[str, str]] = []
+        self.called = asyncio.Event()
 
     async def migrate(self, key: str, node: str) -> None:
         self.asked.append(("migrate", node))
+        self.called.set()
         if len(self.asked) < self.takes_calls:
             raise StillMoving
-        if self.refuses:
-            raise Refusal("its disk is local")
+        if self.refuses is not None:
+            raise self.refuses
 
     async def check_migration(self, key: str, node: str) -> None: ...
 
@@ -102,7 +114,38 @@ def test_everywhere_else_a_move_is_a_stop(migrate: bool, live: bool) -> None:
     assert backend.asked == [("stop", "drained")]
 
 
-def test_a_task_that_the_backend_refuses_to_migrate_is_stopped() -> None:
-    backend = Mover(refuses=True)
+def test_a_task_that_the_backend_could_not_migrate_runs_on_and_the_engine_hears_why() -> None:
+    backend = Mover(refuses=Refusal("its disk is local"))
+    assert carried_out(backend) == [MoveRefused(TASK, "1.0.1", "its disk is local")]
+    assert backend.asked == [("migrate", "b")]
+
+
+def test_a_task_of_a_kind_that_is_never_migrated_is_stopped() -> None:
+    backend = Mover(refuses=NeverMigrated("only VMs are migrated live"))
     assert carried_out(backend) == []
     assert backend.asked == [("migrate", "b"), ("stop", "drained")]
+
+
+def test_a_migration_that_the_backend_reports_by_itself_settles_its_move_and_none_that_follows() -> None:
+    async def run() -> tuple[list[tuple[str, str]], list[Event]]:
+        told: list[InboxEvents] = []
+        backend = Mover()
+        backend.takes_calls = 2
+
+        async def spec_of(_: int) -> Workload:
+            return work("web")
+
+        executor = Executor(backend, spec_of, told.append, LoopSettings())
+        executor.begin()
+        executor.put(Move(TASK, "a", "lab", "1.0.1", "asked for", "b", True))
+        await backend.called.wait()
+        assert not executor.has_moved(TaskMoved(TASK, "1.0.1", "elsewhere"))
+        assert executor.has_moved(TaskMoved(TASK, "1.0.1", "b"))
+        executor.put(Move(TASK, "b", "lab", "1.0.1", "asked for", "c", True))
+        assert await executor.settled_within(10)
+        await executor.close()
+        return backend.asked, [event for one in told for event in one.events]
+
+    asked, events = asyncio.run(run())
+    assert asked == [("migrate", "b"), ("migrate", "c")]
+    assert events == [TaskMoved(TASK, "1.0.1", "b"), TaskMoved(TASK, "1.0.1", "c")]

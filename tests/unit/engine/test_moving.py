@@ -3,7 +3,7 @@
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.command import Command, Move, Stop
-from dovetail.model.event import MoveAsked, NodeDrained, TaskMoved
+from dovetail.model.event import MoveAsked, MoveRefused, NodeDrained, TaskMoved
 from dovetail.model.task import TaskId, TaskState
 
 
@@ -140,3 +140,55 @@ def test_a_move_to_a_node_that_cannot_take_the_task_is_ignored() -> None:
     assert scene.hear(MoveAsked(task, "a", "it is there")) == []
     assert scene.hear(MoveAsked(task, "nowhere", "no such node")) == []
     assert scene.work("web").task(0).state is TaskState.RUNNING
+
+
+def test_a_task_that_could_not_be_migrated_stays_and_its_target_is_free_again() -> None:
+    scene = running_on_a()
+    task = TaskId(scene.ids["web"], 0)
+    (move,) = scene.hear(MoveAsked(task, "b", "nearer to its data"))
+    assert isinstance(move, Move)
+    scene.submit("other", cpu=4)
+    assert scene.tick() == []
+    assert scene.hear(MoveRefused(task, move.key, "its disk is local")) == []
+    live = scene.work("web").task(0)
+    assert (live.state, live.node, live.attempt) == (TaskState.RUNNING, "a", 1)
+    assert live.message == "stays on a: its disk is local"
+    assert scene.hear(MoveRefused(task, move.key, "its disk is local")) == [], "reports repeat"
+    assert scene.tick() == ["other.0"], "what waited for the target is woken"
+    scene.restart()
+    assert scene.on("web") == ["a"]
+    scene.end("web")
+    assert scene.record("web").state == "succeeded"
+
+
+def test_a_task_that_has_to_leave_its_node_is_stopped_if_it_cannot_be_migrated() -> None:
+    scene = running_on_a()
+    (move,) = drain(scene, "a")
+    assert isinstance(move, Move)
+    (stop,) = scene.hear(MoveRefused(move.task, move.key, "its disk is local"))
+    assert stop == Stop(move.task, "a", move.backend, move.key, move.reason)
+    scene.stopped("web")
+    assert scene.tick() == ["web.0"]
+    assert scene.on("web") == ["b"]
+
+
+def test_a_node_that_is_drained_while_a_migration_fails_does_not_keep_its_task() -> None:
+    scene = running_on_a()
+    task = TaskId(scene.ids["web"], 0)
+    (move,) = scene.hear(MoveAsked(task, "b", "nearer to its data"))
+    assert isinstance(move, Move)
+    assert drain(scene, "a") == []
+    (stop,) = scene.hear(MoveRefused(task, move.key, "its disk is local"))
+    assert isinstance(stop, Stop)
+
+
+def test_a_task_that_was_cancelled_while_its_migration_failed_is_stopped() -> None:
+    scene = running_on_a()
+    task = TaskId(scene.ids["web"], 0)
+    (move,) = scene.hear(MoveAsked(task, "b", "nearer to its data"))
+    assert isinstance(move, Move)
+    scene.cancel("web")
+    (stop,) = scene.hear(MoveRefused(task, move.key, "its disk is local"))
+    assert isinstance(stop, Stop)
+    scene.stopped("web")
+    assert scene.record("web").state == "cancelled"

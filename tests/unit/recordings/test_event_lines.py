@@ -34,6 +34,7 @@ HEARD: list[Event] = [
     events.TaskFinished(TASK, "7.2.1", 3, "exit status 3", FailureCause.NODE),
     events.TaskFinished(TASK, "7.2.1", None, "stopped"),
     events.TaskMoved(TASK, "7.2.1", "m"),
+    events.MoveRefused(TASK, "7.2.1", "its disk is local"),
     events.TaskRestartAsked(TASK, "7.2.1", "unhealthy"),
     events.MoveAsked(TASK, "m", "rebalancing"),
     events.PreemptionAsked(7, (TaskId(3, 0), TaskId(4, 1))),

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
-from dovetail.backends.contract import Assignment, Refusal, StillMoving
+from dovetail.backends.contract import Assignment, NeverMigrated, Refusal, StillMoving
 from dovetail.backends.peer_migration import MachinePresence, PeerMove, Whereabouts, whereabouts
 from dovetail.backends.registered.calls import AgentSilent, CallKind
 from dovetail.backends.vm_control import MigrationProgress
@@ -134,7 +134,7 @@ class VmMoves:
         if found is None:
             raise Refusal("it does not run, so it cannot be migrated")
         if found.spec.kind is not WorkloadKind.VM:
-            raise Refusal("only VMs are migrated live; it is stopped, and started there")
+            raise NeverMigrated("only VMs are migrated live")
         return found
 
     async def _agreed(self, found: Assignment, node: str) -> dict[str, Any]:

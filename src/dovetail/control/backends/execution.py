@@ -14,14 +14,22 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
-from dovetail.backends.contract import Assignment, Backend, MigratingBackend, Refusal, Status, StillMoving
+from dovetail.backends.contract import (
+    Assignment,
+    Backend,
+    MigratingBackend,
+    NeverMigrated,
+    Refusal,
+    Status,
+    StillMoving,
+)
 from dovetail.control.backends.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker, Circuit, Subject
 from dovetail.control.backends.health import CallHealth
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.settings import LoopSettings
 from dovetail.model.backoff import Backoff
 from dovetail.model.command import Bind, Move, Stop
-from dovetail.model.event import BackendHealthChanged, BindFailed, Event, TaskBound, TaskMoved
+from dovetail.model.event import BackendHealthChanged, BindFailed, Event, MoveRefused, TaskBound, TaskMoved
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
@@ -152,6 +160,16 @@ class Executor:
         self._all_settled.clear()
         self._outgoing.put_nowait(command)
 
+    def has_moved(self, event: TaskMoved) -> bool:
+        """The backend says it by itself. True: somebody had asked for that, and it is settled now, so that the next
+        move of the same attempt is no repetition."""
+        command = self._open.get(("stop", event.key))
+        if not isinstance(command, Move) or command.target != event.node:
+            return False
+        self._stopping.discard(event.key)
+        self._settled("stop", event.key, [event])
+        return True
+
     async def close(self) -> None:
         tasks = [*self._workers, *([] if self._probing is None else [self._probing])]
         for task in tasks:
@@ -185,7 +203,7 @@ class Executor:
                 return False
         if spec is not None and key in self._stopping:  # its Stop is on the way and will be answered by the backend
             self._settled(kind, key, [])
-        if (kind, key) not in self._open:
+        if self._open.get((kind, key)) is not command:  # settled, or followed by another one
             self._breaker.withdrew()
             return True
         began = time.monotonic()
@@ -199,7 +217,8 @@ class Executor:
             self._failed(kind, key, began, error, command.task.workload)
             return False
         self._succeeded(kind, began, command.task.workload)
-        self._settled(kind, key, events)
+        if self._open.get((kind, key)) is command:
+            self._settled(kind, key, events)
         return True
 
     def _settled(self, kind: str, key: str, events: list[Event]) -> None:
@@ -221,26 +240,29 @@ class Executor:
         return [TaskBound(command.task, command.key)]
 
     async def _stop(self, command: Stop) -> list[Event]:
-        if isinstance(command, Move) and await self._migrated(command):
+        if isinstance(command, Move) and (moved := await self._migrated(command)) is not None:
             self._stopping.discard(command.key)
-            return [TaskMoved(command.task, command.key, command.target)]
+            return [moved]
         await self.backend.stop(command.key, command.reason)
         self._stopping.discard(command.key)
         if ("bind", command.key) in self._open:  # set aside for a retry, and must not run any more
             self._settled("bind", command.key, [])
         return []
 
-    async def _migrated(self, command: Move) -> bool:
-        """False: it has to be stopped, and started again on its target."""
+    async def _migrated(self, command: Move) -> TaskMoved | MoveRefused | None:
+        """None: it has to be stopped, and started again on its target."""
         if not command.live or not self.backend.capabilities.migrate:
-            return False
+            return None
         assert isinstance(self.backend, MigratingBackend)
         try:
             await self.backend.migrate(command.key, command.target)
+        except NeverMigrated:
+            return None
         except Refusal as refusal:
-            log.info("backend refuses to migrate", key=command.key, reason=self.cleaned(str(refusal)))
-            return False
-        return True
+            reason = self.cleaned(str(refusal))
+            log.info("backend refuses to migrate", key=command.key, reason=reason)
+            return MoveRefused(command.task, command.key, reason)
+        return TaskMoved(command.task, command.key, command.target)
 
     # --- health ------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from dovetail.control.settings.secret_settings import cleaner
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.workload_questions import HeldTask
 from dovetail.model.command import Bind, Move, Stop
-from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined, NodeLeft
+from dovetail.model.event import BackendHealthChanged, Event, NodeHealthChanged, NodeJoined, NodeLeft, TaskMoved
 from dovetail.model.node import Node
 from dovetail.model.task import TaskId
 from dovetail.model.task_use import TaskUse
@@ -175,6 +175,8 @@ class Backends:
                 return
             if isinstance(event, NodeJoined) and member.prices is not None:
                 event = replace(event, node=await member.prices.priced(event.node))
+            if isinstance(event, TaskMoved) and member.executor is not None and member.executor.has_moved(event):
+                return
             if self.owners.accepts(member.name, event):
                 self._put(self._heard(event))
 

@@ -6,7 +6,7 @@ from dovetail.engine.events.nodes import start_toleration_timer
 from dovetail.engine.lifecycle import node_outcomes, quarantine
 from dovetail.engine.lifecycle.task_lifecycle import end_task, fail_workload, requeue, retry_task, stop_task
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.live_task import RESTARTING, LiveTask
+from dovetail.engine.state.live_task import MIGRATING, MOVING, PREEMPTING, RESTARTING, LiveTask
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command, attempt_key
 from dovetail.model.event import BindFailed, TaskBound, TaskFinished, TaskRestartAsked, TaskStarted, TaskWaiting
@@ -155,7 +155,7 @@ def restart_asked(state: EngineState, event: TaskRestartAsked, now: float) -> li
 
 
 #: The reason of a task that is pending again, by the reason it was stopped for.
-_EVICTED = {"preempting": "preempted", "moving": "moved"}
+_EVICTED = {PREEMPTING: "preempted", MOVING: "moved", MIGRATING: "moved"}
 
 
 def bind_failed(state: EngineState, event: BindFailed, now: float) -> list[Command]:

@@ -2,8 +2,9 @@
 
 A move begins with one command (`Move`). The source keeps the task's capacity until the backend reports; the target's is
 reserved from the decision on (`Recoveries.hold`), and a restart remembers both. A backend that migrates live reports
-`TaskMoved`, and the attempt continues on the target. For all others a move is stop and start: the backend reports the
-end of the attempt, and the next one is placed on the target (`recovery.moves.place_arrivals`).
+`TaskMoved`, and the attempt continues on the target, or `MoveRefused`, and it stays if somebody had asked for the move.
+For all others, and for those that must leave their node, a move is stop and start: the backend reports the end of the
+attempt, and the next one is placed on the target (`recovery.moves.place_arrivals`).
 
 Guarantees: nobody else is given the target's capacity meanwhile. A move whose target is lost or refuses the task ends
 like an eviction: the task is queued again. Leaves to others: which tasks should move, and where to.
@@ -12,9 +13,9 @@ like an eviction: the task is queued again. Leaves to others: which tasks should
 from dovetail.engine.gangs.requests import request_of
 from dovetail.engine.lifecycle.task_lifecycle import requeue, stop_task
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.engine.state.live_task import EVICTING, MOVING
+from dovetail.engine.state.live_task import EVICTING, MIGRATING, MOVING
 from dovetail.model.command import Command, Move, Stop, attempt_key
-from dovetail.model.event import MoveAsked, TaskMoved
+from dovetail.model.event import MoveAsked, MoveRefused, TaskMoved
 from dovetail.model.reason import Explanation
 from dovetail.model.task import TaskId, TaskState
 
@@ -71,7 +72,7 @@ def move_asked(state: EngineState, event: MoveAsked, now: float) -> list[Command
     choice = state.pipelines[work.shape.profile].decide_at(request_of(state, work, now), row)
     if choice is None:
         return []
-    return move_task(state, event.task, row, event.reason, MOVING, choice.explanation)
+    return move_task(state, event.task, row, event.reason, MIGRATING, choice.explanation)
 
 
 def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command]:
@@ -100,5 +101,26 @@ def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command
         return [stop]
     state.stopping.pop(event.task, None)
     work.move(live, TaskState.RUNNING, "running", f"moved to {event.node}")
+    requeue(state, work)
+    return []
+
+
+def move_refused(state: EngineState, event: MoveRefused, now: float) -> list[Command]:  # noqa: ARG001 - as all handlers
+    """The attempt runs on. It stays if somebody had asked for the move; if it has to leave its node, it is stopped."""
+    work = state.work.get(event.task.workload)
+    live = None if work is None else work.tasks.get(event.task.replica)
+    if work is None or live is None or live.state is not TaskState.STOPPING:  # reports repeat
+        return []
+    if attempt_key(event.task, live.attempt) != event.key or live.node is None or live.backend is None:
+        return []
+    if live.reason != MIGRATING or live.node in state.cluster.drained:
+        return [Stop(event.task, live.node, live.backend, event.key, live.message)]
+    row = state.recoveries.release(event.task)
+    if row is not None:
+        state.wake.dirty_rows.add(row)
+    state.changes.notes[work.id] = None
+    state.stopping.pop(event.task, None)
+    work.move(live, TaskState.RUNNING, "running", f"stays on {live.node}: {event.reason}")
+    state.changes.touch_task(event.task)
     requeue(state, work)
     return []

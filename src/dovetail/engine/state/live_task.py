@@ -8,6 +8,8 @@ from dovetail.model.task import TaskId, TaskState
 
 #: Reasons of STOPPING. A task runs elsewhere after all but CANCELLING; they are persisted, so a restart knows it, too.
 EVICTING, PREEMPTING, MOVING, CANCELLING = "evicting", "preempting", "moving", "cancelling"
+#: It moves because somebody asked for it, and stays if it cannot be migrated live.
+MIGRATING = "migrating"
 #: It failed its health check: it starts again as after a failure.
 RESTARTING = "restarting"
 

@@ -65,7 +65,7 @@ async function migrate(row, reload) {
   const others = nodes.items.filter((node) => node.backend === row.backend && node.name !== row.node);
   const answer = await askForm({
     title: `Migrate ${row.name}`,
-    detail: "While it runs. Where it cannot be migrated live it is stopped, and started there.",
+    detail: "While it runs. If that fails, it runs on where it is.",
     fields: [
       { name: "node", label: "To", kind: "choice", options: others.map((node) => ({ value: node.name, words: `${node.name}, ${plural(vms.items.filter((one) => one.node === node.name).length, "VM")}` })) },
       { name: "reason", label: "Reason, for the history" },
