@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from dovetail.control.loop.giving_way import in_pieces
-from dovetail.control.loop.pace import FEWEST, MOST, TICKS_OF_SLICE, WRITE_SLICES, Pace
+from dovetail.control.loop.pace import FEWEST, MOST, TICKS_OF_SLICE, WRITE_SLICES, TurnPace
 
 SLICE_S = 0.008
 
 
 @pytest.mark.parametrize("each_s", [1e-7, 1e-6, 1e-5, 1e-4])
 def test_a_tick_takes_its_part_of_a_slice_whatever_a_decision_costs(each_s: float) -> None:
-    pace = Pace(SLICE_S)
+    pace = TurnPace(SLICE_S)
     for _ in range(20):
         pace.ticked(pace.limit, pace.limit * each_s)
     target_s = SLICE_S / TICKS_OF_SLICE
@@ -22,14 +22,14 @@ def test_a_tick_takes_its_part_of_a_slice_whatever_a_decision_costs(each_s: floa
 
 
 def test_little_work_says_nothing_about_how_long_much_would_take() -> None:
-    pace = Pace(SLICE_S)
+    pace = TurnPace(SLICE_S)
     before = pace.limit
     pace.ticked(1, 1e-6)
     assert pace.limit == before
 
 
 def test_steps_that_are_slow_to_write_shorten_turns_until_they_are_fast_again() -> None:
-    pace = Pace(SLICE_S)
+    pace = TurnPace(SLICE_S)
     for _ in range(100):
         pace.wrote(2 * WRITE_SLICES * SLICE_S)
     assert pace.turn_s == pytest.approx(SLICE_S / 10)

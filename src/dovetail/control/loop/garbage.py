@@ -23,7 +23,7 @@ class GarbageCollector:
 
     def __init__(self) -> None:
         self._set_aside = 0  # objects since the last full collection; some have gone since
-        self._full_after = LEAST_FOR_FULL
+        self._there_then: int | None = None  # set aside by then; counting them takes time, so only if it is asked
 
     def pause(self) -> None:
         """While lasting objects are made."""
@@ -34,7 +34,7 @@ class GarbageCollector:
         gc.freeze()
         gc.set_threshold(*_LATEST)
         gc.enable()
-        self._set_aside, self._full_after = 0, max(LEAST_FOR_FULL, gc.get_freeze_count())
+        self._set_aside, self._there_then = 0, None
 
     def collect(self) -> None:
         """Young objects, if there are many. Costs nothing otherwise."""
@@ -49,7 +49,11 @@ class GarbageCollector:
 
     def collect_all(self) -> None:
         """Everything, if much was set aside since the last time. Call it when nobody waits."""
-        if self._set_aside >= self._full_after:
+        if self._set_aside < LEAST_FOR_FULL:
+            return
+        if self._there_then is None:
+            self._there_then = gc.get_freeze_count() - self._set_aside
+        if self._set_aside >= self._there_then:
             gc.unfreeze()
             gc.collect()
             self.start()

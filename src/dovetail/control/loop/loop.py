@@ -19,7 +19,7 @@ from dovetail.control.loop.giving_way import give_way
 from dovetail.control.loop.history import BackendLines, lines_of
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import Inbox, InboxEvents, PendingSubmission
-from dovetail.control.loop.pace import REST, Pace
+from dovetail.control.loop.pace import REST, TurnPace
 from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.settings import LoopSettings
 from dovetail.control.telemetry.metrics import Metrics
@@ -69,7 +69,7 @@ class ControlLoop:
         self._engine = engine
         self._store = store
         self._metrics = metrics
-        self._pace = Pace(settings.slice)
+        self._pace = TurnPace(settings.slice)
         self._next_workload = next_workload
         self._send = send
         self._written = written

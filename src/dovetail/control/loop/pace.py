@@ -12,7 +12,7 @@ FASTEST_GROWTH = 1.5
 REST = 0.3
 
 
-class Pace:
+class TurnPace:
     def __init__(self, slice_s: float) -> None:
         self._slice_s = slice_s
         self.turn_s = slice_s  # how long a turn takes in and decides; less while its step takes long to write
