@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
 
 import dovetail
 from dovetail.api import (
@@ -91,6 +92,23 @@ MODULES = (
 )
 
 
+def prepared_routes() -> list[BaseRoute]:
+    """The routes that every server has. FastAPI takes a twentieth of a second to prepare them, when the first request
+    is compared with them; so that is done here, once in a process."""
+    api, found = APIRouter(), APIRouter()
+    for module in MODULES:
+        api.include_router(module.router)
+    found.include_router(api, prefix=PREFIX)
+    found.include_router(system.root)
+    found.include_router(pages.router)
+    for route in found.routes:
+        route.matches({"type": "http", "method": "GET", "path": "", "headers": []})
+    return found.routes
+
+
+ROUTES = prepared_routes()
+
+
 def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     """`manage_plane`: the plane starts and stops with the app; otherwise the caller starts and stops it."""
 
@@ -118,14 +136,9 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.state.streams = StreamLimit(plane.settings.limits.max_streams)
     app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.streams`)
     app.state.bodies = BodiesInFlight(plane.settings.limits.max_bodies)
-    api = APIRouter(prefix=PREFIX)
-    for module in MODULES:
-        api.include_router(module.router)
+    app.router.routes.extend(ROUTES)
     for name, router in plane.subsystems.routers():
-        api.include_router(router, prefix=f"/subsystems/{name}")
-    app.include_router(api)
-    app.include_router(system.root)
-    app.include_router(pages.router)
+        app.include_router(router, prefix=f"{PREFIX}/subsystems/{name}")
     if plane.settings.web.enabled:
         app.include_router(dashboard.router)
     app.add_middleware(EncodedSlashes)
