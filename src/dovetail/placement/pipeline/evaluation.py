@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.state import DEVICES, GROUPS, PLACEMENTS, RESOURCES, Cluster
 from dovetail.cluster.views.view import View
@@ -49,10 +49,28 @@ class FilterResult:
     counts: list[int]
     notes: tuple[str, ...]
     eligibility: int  # how many of the filters come before those about capacity
+    _eligible: "FilterResult | None" = None  # of the filters before those about capacity, which may be cached
+    _rows: Rows | None = None
 
     @property
     def alive(self) -> B1:
         return self.stages[-1]
+
+    @property
+    def rows(self) -> Rows:
+        """Positions of the nodes left. Often capacity refuses none of the eligible ones, and those are known."""
+        if self._rows is None:
+            eligible = self._eligible
+            if eligible is not None and eligible.counts[-1] == self.counts[-1]:
+                self._rows = eligible.rows
+            else:
+                self._rows = self.alive.nonzero()[0]
+        return self._rows
+
+    def after(self, eligible: "FilterResult") -> "FilterResult":
+        """This result of the filters about capacity, with those before them."""
+        stages, counts = eligible.stages + self.stages, eligible.counts + self.counts
+        return FilterResult(stages, counts, eligible.notes + self.notes, self.eligibility, _eligible=eligible)
 
     @property
     def feasible_ignoring_capacity(self) -> B1:
@@ -125,9 +143,7 @@ class Evaluator:
             if key is not None and not eligible.notes:
                 self._eligible.keep(key, eligible, view)
         found = self._run(self._asked[self.eligibility :], request, view, eligible.alive, eligible.counts[-1])
-        found.stages, found.counts = eligible.stages + found.stages, eligible.counts + found.counts
-        found.notes = eligible.notes + found.notes
-        return found
+        return found.after(eligible)
 
     def _run(
         self, filters: list[AskedFilter], request: Request, view: View, alive: B1, count: int = -1

@@ -172,7 +172,7 @@ class Pipeline:
             return self._unplaced(request, funnel, filtered)
         rows: Rows | None = None
         if feasible < SPARSE * view.size:
-            rows = filtered.alive.nonzero()[0]
+            rows = filtered.rows
             scored = self.evaluator.score(request, view.subset(rows))
         else:
             scored = self.evaluator.score(request, view)
@@ -194,13 +194,12 @@ class Pipeline:
         names, load = self._cluster.names, self._cluster.resources.load
         found: list[NodePoints] = []
         at = total.argmax() if chosen is None else chosen if rows is None else np.searchsorted(rows, chosen)
-        while len(found) < KEEP_BEST:
-            value = total.item(at)
-            if value == LOST:
-                break
+        while (value := total.item(at)) != LOST:
             row = at if rows is None else rows[at]
             each = tuple([p if isinstance(p, float) else p.item(at) for p in points])
             found.append(NodePoints(names[row], value, each, load.item(row)))
+            if len(found) == KEEP_BEST:
+                break
             total[at] = LOST
             at = total.argmax()
         return tuple(found)
