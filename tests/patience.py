@@ -13,19 +13,29 @@ PATIENCE_S = 60.0
 T = TypeVar("T")
 
 
+#: The longer something takes, the less often it is asked for: most questions are requests to a server that is busy.
+LONGEST_PAUSE_S = 0.1
+PAUSE_OF_ELAPSED = 1 / 20
+
+
 async def until(holds: Callable[[], bool], what: str, every_s: float = 0.01) -> None:
-    gives_up_at = time.monotonic() + PATIENCE_S
+    began = time.monotonic()
     while not holds():
-        if time.monotonic() > gives_up_at:
-            raise AssertionError(f"waited {PATIENCE_S:.0f} s in vain for this: {what}")
-        await asyncio.sleep(every_s)
+        pause = pause_s(began, what, every_s)
+        await asyncio.sleep(pause)
 
 
 def wait_for(question: Callable[[], T | None], what: str = "an answer", every_s: float = 0.01) -> T:
     """The first answer that is not None or False. The test's own loop, if there is one, stands still meanwhile."""
-    gives_up_at = time.monotonic() + PATIENCE_S
+    began = time.monotonic()
     while not (found := question()):
-        if time.monotonic() > gives_up_at:
-            raise AssertionError(f"waited {PATIENCE_S:.0f} s in vain for this: {what}")
-        time.sleep(every_s)
+        time.sleep(pause_s(began, what, every_s))
     return found
+
+
+def pause_s(began: float, what: str, every_s: float) -> float:
+    """How long to wait until the next question; at least `every_s`."""
+    elapsed_s = time.monotonic() - began
+    if elapsed_s > PATIENCE_S:
+        raise AssertionError(f"waited {PATIENCE_S:.0f} s in vain for this: {what}")
+    return max(every_s, min(elapsed_s * PAUSE_OF_ELAPSED, LONGEST_PAUSE_S))

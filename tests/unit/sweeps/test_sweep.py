@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.patience import wait_for
 
 from dovetail.cli.main import app
 from dovetail.simulate.run_figures import RunFigures
@@ -148,9 +149,7 @@ def test_a_sweep_that_was_killed_goes_on_and_ends_as_one_that_was_not(folder: Pa
     process = subprocess.Popen(
         [*command, "--results", str(results)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 60
-    while not list(results.glob("*.json")) and process.poll() is None:
-        assert time.monotonic() < deadline
+    wait_for(lambda: list(results.glob("*.json")) or process.poll() is not None, "a result")
     os.kill(process.pid, signal.SIGKILL)
     process.wait(30)
     before = len(list(results.glob("*.json")))
