@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.servers.aws_client import aws_client
 from tests.servers.daemon import Daemon, free_ports, server_folder
 from tests.servers.go_programs import cache_folder
 
@@ -47,10 +48,7 @@ class Ministack:
     daemon: Daemon
 
     def client(self, service: str) -> Any:
-        import boto3
-
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return boto3.client(service, region_name=REGION, endpoint_url=self.url, **keys)
+        return aws_client(self.url, service, REGION)
 
     def make_function(self, name: str, files: dict[str, str], handler: str, **fields: Any) -> None:
         packed = io.BytesIO()

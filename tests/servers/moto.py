@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.servers.aws_client import aws_client
 from tests.servers.daemon import Daemon, free_ports, server_folder
 
 IMAGE = "ami-03cf127a"  # one of those that moto knows
@@ -30,14 +31,11 @@ class MotoServer:
         return self.url.removeprefix("http://")
 
     def reset(self) -> None:
-        httpx.post(f"{self.url}/moto-api/reset", timeout=30).raise_for_status()
+        httpx.post(f"{self.url}/moto-api/reset", timeout=30, verify=False).raise_for_status()
 
     def client(self, service: str = "ec2", region: str = "us-east-1") -> Any:
         """Straight to the server, past whatever stands between it and the backend."""
-        import boto3
-
-        keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
-        return boto3.client(service, region_name=region, endpoint_url=self.url, **keys)
+        return aws_client(self.url, service, region)
 
     def running(self) -> dict[str, str]:
         """The instances that run, for `booted_machines`."""
