@@ -35,6 +35,9 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
 
 def waiting_for_cheaper(state: EngineState, work: Work, request: Request, now: float) -> Request:
     """The request as it is now for work with a deadline: dear nodes are refused while it can wait for cheaper ones."""
+    nominated = state.cluster.rows.get(work.nominated)
+    if nominated is not None and not state.cluster.offers.running[nominated]:
+        return request  # it goes there now, although it could wait
     within_s = work.terms.finish_within_s
     deadline = None if within_s is None else work.submitted_at + within_s
     return refuse_dear(state, request, deadline, max(1, work.gang_short), now)
@@ -83,6 +86,7 @@ def _waits_in_words(state: EngineState, work: Work, refusal: Explanation, now: f
         state.timers.set(TimerKind.LATEST_START, work.id, found.until)
     if found.fallback is None:
         return refusal
+    state.waits_for_cheaper[work.id] = None
     work.waits = CheaperWait(found.until, state.cluster.offers.kinds_offered)
     return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=wait_in_words(state, found))
 
