@@ -159,10 +159,11 @@ def _gain_of_leaving(
         column, rows = _rows_for(state, other, own)
         if one.row not in rows:
             continue
-        if_it_leaves = costs.of(one.row, column, other.until, one, leaves=True)
+        until = other.until - state.settings.market.margin  # tasks end later than expected
+        if_it_leaves = costs.of(one.row, column, until, one, leaves=True)
         if if_it_leaves is None:
             continue
-        stays = [costs.of(row, column, other.until, one, leaves=False) for row in rows]
+        stays = [costs.of(row, column, until, one, leaves=False) for row in rows]
         if_it_stays = min((usd for usd in stays if usd is not None), default=None)
         if if_it_stays is not None and if_it_stays <= if_it_leaves + one.usd:
             continue
