@@ -146,7 +146,11 @@ def workload(job: MarketJob, waits: bool) -> Workload:
 def settings(order: str, backfill: str = "easy", preempt: str = "savings") -> EngineSettings:
     scheduler = SchedulerSettings(order=order, backfill=BackfillSettings(mode=backfill))
     return EngineSettings.model_validate(
-        {"schedulers": {"default": scheduler}, "market": {"margin": "30s", "preempt": preempt}, "default_profile": "gpu_packing"}
+        {
+            "schedulers": {"default": scheduler},
+            "market": {"margin": "30s", "preempt": preempt},
+            "default_profile": "gpu_packing",
+        }
     )
 
 

@@ -1,7 +1,8 @@
 """Work that could also run elsewhere, for money: what waits for nodes of one's own, and what runs on them.
 
 A running task *can leave* if it prefers low prices, has a deadline that it would still meet if it were started again
-elsewhere, and may be disturbed. Tasks of gangs and services cannot leave. Own nodes are those that run and cost nothing.
+elsewhere, and may be disturbed. Tasks of gangs and services cannot leave. Own nodes are those that run and cost
+nothing.
 """
 
 from dataclasses import dataclass
@@ -19,22 +20,22 @@ from dovetail.placement.market.waiting import Patience
 
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
-    """It waits for an own node, and goes elsewhere at `until` for `usd`."""
+    """It waits for an own node, and goes elsewhere at `until` for `cost`."""
 
     work: Work
     until: float
-    usd: float
+    cost: float
 
 
 @dataclass(frozen=True, slots=True)
 class LeavingTask:
-    """A running task that can leave its node, for `usd` if it does now."""
+    """A running task that can leave its node, for `cost` if it does now."""
 
     task: TaskId
     work: Work
     row: int
     column: F8
-    usd: float
+    cost: float
     choices: tuple[Elsewhere, ...]
     is_new: bool  # placed at this very moment
 
@@ -66,8 +67,8 @@ def waiting_work(state: EngineState, now: float) -> list[WaitingWork]:
         elif work.at_once == 1 and work.is_ready and minds_cost(work) and not _may_not_preempt(state, work):
             choice = cheapest_elsewhere(choices_of(state, work), now)
             if choice is not None:
-                found.append(WaitingWork(work, choice.until, choice.usd))
-    found.sort(key=lambda one: (-one.usd, one.work.id))
+                found.append(WaitingWork(work, choice.until, choice.cost))
+    found.sort(key=lambda one: (-one.cost, one.work.id))
     return found
 
 
@@ -92,7 +93,7 @@ def leaving_tasks(state: EngineState, own: B1, now: float) -> dict[int, list[Lea
             choice = cheapest_elsewhere(choices, now)
             if choice is not None:
                 is_new = info.since >= now
-                leaving = LeavingTask(task, work, row, by_task[task].column, choice.usd, choices, is_new)
+                leaving = LeavingTask(task, work, row, by_task[task].column, choice.cost, choices, is_new)
                 found.setdefault(row, []).append(leaving)
     return found
 
@@ -108,7 +109,6 @@ def choices_of(state: EngineState, work: Work) -> tuple[Elsewhere, ...]:
 
 
 def patience_of(state: EngineState, work: Work) -> Patience:
-    """Twice the margin: a task that leaves has to be stopped first."""
     assert work.terms.finish_within_s is not None
     return Patience(work.submitted_at + work.terms.finish_within_s, state.settings.market.margin)
 
@@ -119,7 +119,7 @@ def find_nodes_elsewhere(state: EngineState, leaving: list[LeavingTask], now: fl
     for one in leaving:
         request, view = unpromised_request(state, one.work), View(state.cluster)
         has_room = state.pipelines[one.work.shape.profile].evaluator.run_filters(request, view).alive
-        rows = launchable_now(request, view, has_room, patience_of(state, one.work), now, one.usd)
+        rows = launchable_now(request, view, has_room, patience_of(state, one.work), now, one.cost)
         free = next((row for row in rows if row not in taken), None)
         if free is None:
             return None

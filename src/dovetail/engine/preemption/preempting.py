@@ -177,9 +177,7 @@ def _refused_until_trial(state: EngineState, request: Request) -> B1 | None:
     return state.pipelines[request.shape.profile].evaluator.refused_until_trial(request, View(state.cluster))
 
 
-def preempt(
-    state: EngineState, work: Work, clearing: PreemptionPlan, now: float, why: str = ""
-) -> list[Command]:
+def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float, why: str = "") -> list[Command]:
     """Stop the victims and promise their capacity to the work. Others that were promised capacity on these rows lose
     it and are queued again."""
     commands: list[Command] = []

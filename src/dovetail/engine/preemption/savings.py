@@ -1,16 +1,17 @@
 """Preemption to save money: work that would cost much elsewhere takes own nodes from work that would cost less there.
 
-Own nodes are never left idle for what may come: cheap work runs on them and leaves when it has to. Two rules:
+Own nodes are never left idle for what may come: cheap work runs on them and leaves when it has to, not before. Two
+rules, each at the last moment at which it can help:
 
-- *Take*: waiting work preempts running tasks of its own priority or less, if it would cost more elsewhere now than all
-  of them together.
-- *Make way*: a task that could leave for the last time does so, if waiting work that would cost more could otherwise
+- *Take*: waiting work that is about to go elsewhere preempts running tasks of its own priority or less, if it would
+  cost more elsewhere than all of them together.
+- *Make way*: a task that can leave for the last time does so, if waiting work that would cost more could otherwise
   not start in time on any own node.
 
 Guarantees: every preemption saves at least a tenth of what the preemptor would cost elsewhere, by what is known then.
 Each victim can still start again elsewhere and meet its deadline, and a node for it can be launched at that moment.
-Nothing goes back and forth: the running tasks together would cost more elsewhere after each preemption than before,
-and what a task would cost elsewhere never falls with time.
+Nothing goes back and forth: what takes a node would cost more elsewhere than what it took it from, what made way is
+sent elsewhere, and what a task would cost elsewhere does not fall with time, unless cheaper machines are offered.
 Leaves to others: who can leave (`elsewhere`), stopping victims and keeping their capacity (`asked_preemption`).
 """
 
@@ -42,7 +43,7 @@ LEAST_SAVING = 0.1
 
 
 def preempt_to_save(state: EngineState, now: float) -> list[Command]:
-    """Once after every event: nothing else changes what could be saved, but time, for which there is a timer."""
+    """Once after every event; a timer is one when something is about to leave or to go elsewhere."""
     if state.settings.market.preempt != "savings" or state.wake.savings_looked_at == state.wake.event_count:
         return []
     state.wake.savings_looked_at = state.wake.event_count
@@ -55,12 +56,12 @@ def preempt_to_save(state: EngineState, now: float) -> list[Command]:
     cleared: set[int] = set()
     tried: set[object] = set()
     for one in waiting:
-        kind = _kind(one.work)
-        if kind not in tried:  # what costs less elsewhere and needs as much could not take it either
-            tried.add(kind)
-            commands += _take(state, one, own, leaving, cleared, now)
+        if now < one.until - state.settings.market.margin or (kind := _kind(one.work)) in tried:
+            continue
+        tried.add(kind)  # what costs less elsewhere and needs as much could not take it either
+        commands += _take(state, one, own, leaving, cleared, now)
     commands += _make_way(state, waiting, own, leaving, cleared, now)
-    _set_timer(state, leaving, now)
+    _set_timer(state, waiting, leaving, now)
     return commands
 
 
@@ -90,23 +91,24 @@ def _take(
             continue
         short = column - state.cluster.resources.free[: len(column), row]
         among = [x for x in leaving.get(row, ()) if not x.is_new and _may_take(state, one.work, x.work)]
-        chosen = cheapest_set(short, [(x.usd, x.column, x) for x in among])
+        chosen = cheapest_set(short, [(x.cost, x.column, x) for x in among])
         if chosen:
-            usd = sum(x.usd for x in chosen)
-            if best is None or usd < best[0]:
-                best = usd, row, chosen
-    if best is None or one.usd - best[0] < LEAST_SAVING * one.usd:
+            cost = sum(x.cost for x in chosen)
+            if best is None or cost < best[0]:
+                best = cost, row, chosen
+    if best is None or one.cost - best[0] < LEAST_SAVING * one.cost:
         return []
-    usd, row, victims = best
-    if find_nodes_elsewhere(state, victims, now) is None:
+    cost, row, victims = best
+    nodes = find_nodes_elsewhere(state, victims, now)
+    if nodes is None:
         return []
     found = clearing_plan(state, one.work, tuple(x.task for x in victims), now, over_promises=True)
     if isinstance(found, str):
         return []
     cleared.add(row)
-    would = f"{one.work.shown_name} would cost {one.usd:.2f} USD elsewhere"
-    why = f"preempted to save {one.usd - usd:.2f} USD: {would}, and what it stops {usd:.2f} USD"
-    return make_room(state, one.work, found, now, why, f", which saves {one.usd - usd:.2f} USD")
+    saves = f"{one.cost - cost:.2f} {_currency(state, nodes[0])}"
+    would = f"{one.work.shown_name} would cost {one.cost:.2f} elsewhere, and what it preempts {cost:.2f}"
+    return make_room(state, one.work, found, now, f"preempted to save {saves}: {would}", f", which saves {saves}")
 
 
 def _make_way(
@@ -131,8 +133,9 @@ def _make_way(
             saved, other = gained
             cleared.add(row)
             one.work.nominated = state.cluster.names[nodes[0]]  # else it would take the same node again
-            words = f"{other.work.shown_name}, which would cost {other.usd:.2f} USD elsewhere, could not start in time"
-            why = f"preempted to save {saved:.2f} USD: {words}; this task costs {one.usd:.2f} USD there"
+            would = f"{other.work.shown_name}, which would cost {other.cost:.2f} elsewhere, could not start in time"
+            saves = f"{saved:.2f} {_currency(state, nodes[0])}"
+            why = f"preempted to save {saves}: {would}; this task costs {one.cost:.2f} there"
             commands += stop_task(state, one.task, why, PREEMPTING)
             state.changes.preempted += 1
     return commands
@@ -150,7 +153,7 @@ def _gain_of_leaving(
     costs = StartCosts(state, leaving, now)
     tried: set[object] = set()
     for other in waiting:
-        if other.usd - one.usd < LEAST_SAVING * other.usd:
+        if other.cost - one.cost < LEAST_SAVING * other.cost:
             return None
         kind = _kind(other.work)
         if kind in tried or not _may_take(state, other.work, one.work):
@@ -164,11 +167,11 @@ def _gain_of_leaving(
         if if_it_leaves is None:
             continue
         stays = [costs.of(row, column, until, one, leaves=False) for row in rows]
-        if_it_stays = min((usd for usd in stays if usd is not None), default=None)
-        if if_it_stays is not None and if_it_stays <= if_it_leaves + one.usd:
+        if_it_stays = min((cost for cost in stays if cost is not None), default=None)
+        if if_it_stays is not None and if_it_stays <= if_it_leaves + one.cost:
             continue
-        saved = other.usd - if_it_leaves - one.usd
-        if saved >= LEAST_SAVING * other.usd:
+        saved = other.cost - if_it_leaves - one.cost
+        if saved >= LEAST_SAVING * other.cost:
             return saved, other
     return None
 
@@ -192,13 +195,20 @@ def _is_promised(state: EngineState, row: int, one: WaitingWork) -> bool:
     return False
 
 
+def _currency(state: EngineState, row: int) -> str:
+    return state.cluster.offers.by_row[row].currency
+
+
 def _may_be_disturbed(state: EngineState, one: LeavingTask) -> bool:
     return one.work.id not in state.budgeted or one.work.disruptions_left > 0
 
 
-def _set_timer(state: EngineState, leaving: dict[int, list[LeavingTask]], now: float) -> None:
-    """For the next task that could leave for the last time."""
+def _set_timer(
+    state: EngineState, waiting: list[WaitingWork], leaving: dict[int, list[LeavingTask]], now: float
+) -> None:
+    """For the next last moment. Before it, a margin is left for the victims to stop."""
     margin_s = state.settings.market.margin
-    last = [one.last - margin_s for tasks in leaving.values() for one in tasks if one.last - margin_s > now]
-    if last:
-        state.timers.set(TimerKind.LAST_CHANCE, None, min(last))
+    last = [*[one.until for one in waiting], *[one.last for tasks in leaving.values() for one in tasks]]
+    next_at = min([at - margin_s for at in last if at - margin_s > now], default=None)
+    if next_at is not None:
+        state.timers.set(TimerKind.LAST_CHANCE, None, next_at)

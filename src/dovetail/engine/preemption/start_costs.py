@@ -30,7 +30,7 @@ def cheapest_set(short: F8, among: Sequence[tuple[float, F8, T]]) -> list[T] | N
         wide[: len(column)] = column[: len(short)]
         return wide[missing]
 
-    useful = [(usd, amounts, one) for usd, column, one in among if (amounts := freed(column)).any()]
+    useful = [(cost, amounts, one) for cost, column, one in among if (amounts := freed(column)).any()]
     useful.sort(key=lambda entry: entry[0] / float(np.minimum(entry[1] / needed, 1.0).max()))
     chosen: list[tuple[float, F8, T]] = []
     got: F8 = np.zeros(len(needed))
@@ -53,7 +53,7 @@ class StartCosts:
         self._state, self._leaving, self._now = state, leaving, now
 
     def of(self, row: int, column: F8, until: float, subject: LeavingTask, *, leaves: bool) -> float | None:
-        """In USD, if `subject` leaves or not, what that costs left out; None: it cannot start there until then."""
+        """If `subject` leaves or not, what that costs left out, in money; None: it cannot start there until then."""
         state, now = self._state, self._now
         placements = state.cluster.placements
         free = state.cluster.resources.free[: len(column), row]
@@ -71,7 +71,7 @@ class StartCosts:
                 elif task != subject.task and (one := can_leave.get(task)) is not None:
                     choice = cheapest_elsewhere(one.choices, min(moment, one.last))
                     assert choice is not None
-                    among.append((choice.usd, held, choice.usd))
+                    among.append((choice.cost, held, choice.cost))
             chosen = cheapest_set(short, among)
             if chosen is not None and (best is None or sum(chosen) < best):
                 best = sum(chosen)

@@ -20,7 +20,7 @@ class Elsewhere(NamedTuple):
     """A task can start elsewhere until `until`, for so much money."""
 
     until: float
-    usd: float
+    cost: float
 
 
 def choices_elsewhere(request: Request, view: View, eligible: B1, patience: Patience) -> tuple[Elsewhere, ...]:
@@ -41,11 +41,11 @@ def cheapest_elsewhere(choices: tuple[Elsewhere, ...], at: float) -> Elsewhere |
 
 
 def launchable_now(
-    request: Request, view: View, has_room: B1, patience: Patience, now: float, usd: float
+    request: Request, view: View, has_room: B1, patience: Patience, now: float, most: float
 ) -> list[int]:
     """Rows that can be launched for it at this moment, in time and for no more than that; the cheapest first."""
     cost = expected_cost(request, view)
     in_time = latest_starts(request, view, patience) - patience.margin_s >= now
-    rows = np.flatnonzero(has_room & ~view.runs_already & in_time & (cost <= usd * EQUAL))
+    rows = np.flatnonzero(has_room & ~view.runs_already & in_time & (cost <= most * EQUAL))
     ordered: list[int] = rows[np.argsort(cost[rows], kind="stable")].tolist()
     return ordered
