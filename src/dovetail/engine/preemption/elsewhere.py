@@ -113,15 +113,18 @@ def patience_of(state: EngineState, work: Work) -> Patience:
     return Patience(work.submitted_at + work.terms.finish_within_s, state.settings.market.margin)
 
 
-def find_nodes_elsewhere(state: EngineState, leaving: list[LeavingTask], now: float) -> list[int] | None:
-    """A node for each that can be launched at this moment, in time and at its price; None if there are too few."""
-    taken: list[int] = []
+def find_nodes_elsewhere(
+    state: EngineState, leaving: list[LeavingTask], taken: set[int], now: float
+) -> list[int] | None:
+    """A node for each that can be launched at this moment, in time and at its price, none of those that are `taken`;
+    None if there are too few."""
+    found: list[int] = []
     for one in leaving:
         request, view = unpromised_request(state, one.work), View(state.cluster)
         has_room = state.pipelines[one.work.shape.profile].evaluator.run_filters(request, view).alive
         rows = launchable_now(request, view, has_room, patience_of(state, one.work), now, one.cost)
-        free = next((row for row in rows if row not in taken), None)
+        free = next((row for row in rows if row not in taken and row not in found), None)
         if free is None:
             return None
-        taken.append(free)
-    return taken
+        found.append(free)
+    return found

@@ -54,13 +54,14 @@ def preempt_to_save(state: EngineState, now: float) -> list[Command]:
     leaving = leaving_tasks(state, own, now)
     commands: list[Command] = []
     cleared: set[int] = set()
+    taken: set[int] = set()  # nodes that are launched for victims
     tried: set[object] = set()
     for one in waiting:
         if now < one.until - state.settings.market.margin or (kind := _kind(one.work)) in tried:
             continue
         tried.add(kind)  # what costs less elsewhere and needs as much could not take it either
-        commands += _take(state, one, own, leaving, cleared, now)
-    commands += _make_way(state, waiting, own, leaving, cleared, now)
+        commands += _take(state, one, own, leaving, cleared, taken, now)
+    commands += _make_way(state, waiting, own, leaving, cleared, taken, now)
     _set_timer(state, waiting, leaving, now)
     return commands
 
@@ -82,6 +83,7 @@ def _take(
     own: B1,
     leaving: dict[int, list[LeavingTask]],
     cleared: set[int],
+    taken: set[int],
     now: float,
 ) -> list[Command]:
     column, rows = _rows_for(state, one, own)
@@ -99,13 +101,14 @@ def _take(
     if best is None or one.cost - best[0] < LEAST_SAVING * one.cost:
         return []
     cost, row, victims = best
-    nodes = find_nodes_elsewhere(state, victims, now)
+    nodes = find_nodes_elsewhere(state, victims, taken, now)
     if nodes is None:
         return []
     found = clearing_plan(state, one.work, tuple(x.task for x in victims), now, over_promises=True)
     if isinstance(found, str):
         return []
     cleared.add(row)
+    taken.update(nodes)
     saves = f"{one.cost - cost:.2f} {_currency(state, nodes[0])}"
     would = f"{one.work.shown_name} would cost {one.cost:.2f} elsewhere, and what it preempts {cost:.2f}"
     return make_room(state, one.work, found, now, f"preempted to save {saves}: {would}", f", which saves {saves}")
@@ -117,6 +120,7 @@ def _make_way(
     own: B1,
     leaving: dict[int, list[LeavingTask]],
     cleared: set[int],
+    taken: set[int],
     now: float,
 ) -> list[Command]:
     """The tasks for which this is the last chance leave, if that lets dearer work start."""
@@ -127,11 +131,12 @@ def _make_way(
             if row in cleared or is_being_cleared(state, row) or now < one.last - margin_s or one.is_new:
                 continue
             gained = _gain_of_leaving(state, one, waiting, own, leaving, now)
-            nodes = None if gained is None else find_nodes_elsewhere(state, [one], now)
+            nodes = None if gained is None else find_nodes_elsewhere(state, [one], taken, now)
             if gained is None or nodes is None or not _may_be_disturbed(state, one):
                 continue
             saved, other = gained
             cleared.add(row)
+            taken.update(nodes)
             one.work.nominated = state.cluster.names[nodes[0]]  # else it would take the same node again
             would = f"{other.work.shown_name}, which would cost {other.cost:.2f} elsewhere, could not start in time"
             saves = f"{saved:.2f} {_currency(state, nodes[0])}"
