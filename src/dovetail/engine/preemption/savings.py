@@ -15,6 +15,8 @@ sent elsewhere, and what a task would cost elsewhere does not fall with time, un
 Leaves to others: who can leave (`elsewhere`), stopping victims and keeping their capacity (`asked_preemption`).
 """
 
+from math import inf
+
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
@@ -60,7 +62,7 @@ def preempt_to_save(state: EngineState, now: float) -> list[Command]:
         if now < one.until - state.settings.market.margin or (kind := _kind(one.work)) in tried:
             continue
         tried.add(kind)  # what costs less elsewhere and needs as much could not take it either
-        commands += _take(state, one, own, leaving, cleared, taken, now)
+        commands += _take(state, one, waiting, own, leaving, cleared, taken, now)
     commands += _make_way(state, waiting, own, leaving, cleared, taken, now)
     _set_timer(state, waiting, leaving, now)
     return commands
@@ -80,6 +82,7 @@ def _may_take(state: EngineState, work: Work, victim: Work) -> bool:
 def _take(
     state: EngineState,
     one: WaitingWork,
+    waiting: list[WaitingWork],
     own: B1,
     leaving: dict[int, list[LeavingTask]],
     cleared: set[int],
@@ -89,7 +92,7 @@ def _take(
     column, rows = _rows_for(state, one, own)
     best: tuple[float, int, list[LeavingTask]] | None = None
     for row in rows:
-        if row in cleared or is_being_cleared(state, row) or _is_promised(state, row, one):
+        if row in cleared or is_being_cleared(state, row) or _is_promised(state, row, one, waiting):
             continue
         short = column - state.cluster.resources.free[: len(column), row]
         among = [x for x in leaving.get(row, ()) if not x.is_new and _may_take(state, one.work, x.work)]
@@ -190,14 +193,18 @@ def _rows_for(state: EngineState, one: WaitingWork, own: B1) -> tuple[F8, list[i
     return request.column, rows
 
 
-def _is_promised(state: EngineState, row: int, one: WaitingWork) -> bool:
-    """To work that room was made for, or that is more urgent. What waits for an own node by itself has no claim to it
-    that money does not give."""
-    for owner in state.promises.on_row(row):
-        promise, work = state.promises.of_work[owner], state.work[owner]
-        if owner != one.work.id and (promise.clearing or work.rank < one.work.rank or work.waits is None):
-            return True
-    return False
+def _is_promised(state: EngineState, row: int, one: WaitingWork, waiting: list[WaitingWork]) -> bool:
+    """To other work, unless that waits for an own node too and would cost less elsewhere."""
+    cost = {other.work.id: other.cost for other in waiting}
+    return any(
+        owner != one.work.id
+        and (state.promises.of_work[owner].clearing or cost.get(owner, inf) >= one.cost or _is_above(state, owner, one))
+        for owner in state.promises.on_row(row)
+    )
+
+
+def _is_above(state: EngineState, owner: int, one: WaitingWork) -> bool:
+    return state.work[owner].rank < one.work.rank
 
 
 def _currency(state: EngineState, row: int) -> str:
