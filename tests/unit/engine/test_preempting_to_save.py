@@ -148,3 +148,20 @@ def test_after_a_restart_the_same_is_preempted() -> None:
     one.tick()
     one.tick(TAKES_AT - 1.0)
     assert [stop.task.workload for stop in one.stops] == [one.ids["cheap"]]
+
+
+def test_a_node_that_is_promised_to_work_which_would_cost_more_is_not_taken() -> None:
+    one = Scene(market=MARKET | {"prefer": "cheapest"}, schedulers={"default": {"order": "savings"}})
+    one.join("own", 8)
+    for number in range(6):
+        one.join(f"cloud-{number}", 8, offer=CLOUD)
+        one.join(f"small-{number}", 4, offer=CLOUD | {"price_per_hour": 0.05})
+    one.run("cheap", 4, deadline={"run_for": "1h", "finish_within": "24h"})
+    one.run("middling", 4, deadline={"run_for": "90m", "finish_within": "24h"})
+    one.submit("whole", 8, deadline={"run_for": "20h", "finish_within": "30h"})
+    one.tick(1.0)
+    assert "whole" in {promise.owner_name for promise in one.engine._state.promises.of_work.values()}
+    one.submit("dear", 4, deadline={"run_for": "6h", "finish_within": "6h 10m"})
+    one.tick(1.0)
+    one.tick(6 * MINUTE)
+    assert one.stops == []
