@@ -174,10 +174,9 @@ def _gain_of_leaving(
         if_it_leaves = costs.of(one.row, column, until, one, leaves=True)
         if if_it_leaves is None:
             continue
-        stays = [costs.of(row, column, until, one, leaves=False) for row in rows]
-        if_it_stays = min((cost for cost in stays if cost is not None), default=None)
-        if if_it_stays is not None and if_it_stays <= if_it_leaves + one.cost:
-            continue
+        stays = (costs.of(row, column, until, one, leaves=False) for row in rows)
+        if any(cost is not None and cost <= if_it_leaves + one.cost for cost in stays):
+            continue  # it can start in time anyway
         saved = other.cost - if_it_leaves - one.cost
         if saved >= LEAST_SAVING * other.cost:
             return saved, other

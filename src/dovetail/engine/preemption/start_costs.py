@@ -75,4 +75,6 @@ class StartCosts:
             chosen = cheapest_set(short, among)
             if chosen is not None and (best is None or sum(chosen) < best):
                 best = sum(chosen)
+            if best == 0:
+                break
         return best
