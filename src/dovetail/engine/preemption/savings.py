@@ -89,7 +89,7 @@ def _take(
     taken: set[int],
     now: float,
 ) -> list[Command]:
-    column, rows = _rows_for(state, one, own)
+    column, rows = _rows_for(state, one, own, now)
     best: tuple[float, int, list[LeavingTask]] | None = None
     for row in rows:
         if row in cleared or is_being_cleared(state, row) or _is_promised(state, row, one, waiting):
@@ -167,7 +167,7 @@ def _gain_of_leaving(
         if kind in tried or not _may_take(state, other.work, one.work):
             continue
         tried.add(kind)
-        column, rows = _rows_for(state, other, own)
+        column, rows = _rows_for(state, other, own, now)
         if one.row not in rows:
             continue
         until = other.until - state.settings.market.margin  # tasks end later than expected
@@ -183,13 +183,13 @@ def _gain_of_leaving(
     return None
 
 
-def _rows_for(state: EngineState, one: WaitingWork, own: B1) -> tuple[F8, list[int]]:
-    """What it needs of a node, and the own nodes that it could run on were they empty."""
+def _rows_for(state: EngineState, one: WaitingWork, own: B1, now: float) -> tuple[F8, list[int]]:
+    """What it needs of a node, and own nodes that it could run on were they empty, but for reserved ones."""
     request = unpromised_request(state, one.work)
     evaluator = state.pipelines[one.work.shape.profile].evaluator
     could = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity
-    rows: list[int] = np.flatnonzero(own & could).tolist()
-    return request.column, rows
+    reserved = state.promises.rows_reserved(one.work.namespace, now, state.expected_end(one.work, now))
+    return request.column, [row for row in np.flatnonzero(own & could).tolist() if row not in reserved]
 
 
 def _is_promised(state: EngineState, row: int, one: WaitingWork, waiting: list[WaitingWork]) -> bool:
