@@ -2,9 +2,10 @@
 
 Jobs of Philly's trace (`benchmarks/market_replay.py`) are played with two policies by the same engine. The baseline
 fills the on-premise nodes and sends what finds no room there to the cheapest machine on demand, at once. Ours prefers
-`cheapest`, knows the deadlines, waits for own nodes while it can (`order: savings`) and may use spot machines. Several
-stretches of the trace, with other loads and other luck, are played each by itself. Small instances of the same kind are
-compared with an offline optimum that knows all jobs in advance (`benchmarks/market_optimum.py`).
+`cheapest`, knows the deadlines, waits for own nodes while it can (`order: savings`), takes them from work that would
+cost less elsewhere (`preempt: savings`) and may use spot machines. Several stretches of the trace, with other loads and
+other luck, are played each by itself. Small instances of the same kind are compared with an offline optimum that knows
+all jobs in advance (`benchmarks/market_optimum.py`).
 Needs `--data DIR` with `philly/` in it, but for the time of a decision.
 """
 

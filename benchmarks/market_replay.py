@@ -143,14 +143,26 @@ def workload(job: MarketJob, waits: bool) -> Workload:
     )
 
 
-def settings(order: str, backfill: str = "easy") -> EngineSettings:
+def settings(order: str, backfill: str = "easy", preempt: str = "savings") -> EngineSettings:
     scheduler = SchedulerSettings(order=order, backfill=BackfillSettings(mode=backfill))
     return EngineSettings.model_validate(
-        {"schedulers": {"default": scheduler}, "market": {"margin": "30s"}, "default_profile": "gpu_packing"}
+        {
+            "schedulers": {"default": scheduler},
+            "market": {"margin": "30s", "preempt": preempt},
+            "default_profile": "gpu_packing",
+        }
     )
 
 
-def play(instance: MarketInstance, waits: bool, spot: bool, order: str, seed: int = 0, backfill: str = "easy") -> Paid:
+def play(
+    instance: MarketInstance,
+    waits: bool,
+    spot: bool,
+    order: str,
+    seed: int = 0,
+    backfill: str = "easy",
+    preempt: str = "savings",
+) -> Paid:
     """`waits`: jobs have their deadlines and wait for cheap nodes; else they go to the clouds when nothing is free."""
     paid = Paid()
     launched: dict[str, tuple[float, float, bool]] = {}
@@ -168,7 +180,7 @@ def play(instance: MarketInstance, waits: bool, spot: bool, order: str, seed: in
 
     world = SimulatedSettings(groups=[NodeGroup(prefix="unused", count=1)], seed=seed)
     arrivals: Iterator[tuple[float, Workload]] = ((job.submit_s, workload(job, waits)) for job in instance.jobs)
-    simulation = Simulation(settings(order, backfill), world, arrivals, nodes=nodes, watch=watch, seed=seed)
+    simulation = Simulation(settings(order, backfill, preempt), world, arrivals, nodes=nodes, watch=watch, seed=seed)
     simulation.run()
     ends = {life.name: life.finished_at for life in simulation.ledger.lives.values()}
     for job in instance.jobs:

@@ -54,6 +54,7 @@ _TIMERS: dict[TimerKind, Handler] = {
     TimerKind.LATEST_START: _enqueue_again,
     TimerKind.RECOVERY: recovery_due,
     TimerKind.LOSS: node_loss.silence_due,
+    TimerKind.LAST_CHANCE: lambda *_: [],  # the cycle looks (`preemption.savings`)
     TimerKind.ADJUSTMENT: lambda *_: [],  # it only asked for a Tick
 }
 

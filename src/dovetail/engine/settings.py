@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -65,6 +65,9 @@ class MarketSettings(Strict):
     out: places are not compared."""
     margin: Duration = 60.0
     """The time that work which waits for cheaper nodes leaves before its deadline, for what goes wrong."""
+    preempt: Literal["never", "savings"] = "never"
+    """`savings`: work on your own nodes that could still meet its deadline elsewhere is stopped for work that would
+    cost more elsewhere, and starts again from the beginning (or its last checkpoint)."""
 
 
 class EngineSettings(Strict):

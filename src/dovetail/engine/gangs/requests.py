@@ -1,6 +1,7 @@
 """What a task of live work requests now, and the record of why refused work waits."""
 
 from dataclasses import replace
+from math import inf
 
 from dovetail.cluster.views.view import View
 from dovetail.engine.state.engine_state import EngineState
@@ -35,19 +36,23 @@ def request_of(state: EngineState, work: Work, now: float, shape: Shape | None =
 
 def waiting_for_cheaper(state: EngineState, work: Work, request: Request, now: float) -> Request:
     """The request as it is now for work with a deadline: dear nodes are refused while it can wait for cheaper ones."""
+    nominated = state.cluster.rows.get(work.nominated)
+    goes_now = nominated is not None and not state.cluster.offers.running[nominated]
     within_s = work.terms.finish_within_s
     deadline = None if within_s is None else work.submitted_at + within_s
-    return refuse_dear(state, request, deadline, max(1, work.gang_short), now)
+    return refuse_dear(state, request, deadline, max(1, work.gang_short), now, waits=not goes_now)
 
 
-def refuse_dear(state: EngineState, request: Request, deadline: float | None, together: int, now: float) -> Request:
-    """The same for any request."""
+def refuse_dear(
+    state: EngineState, request: Request, deadline: float | None, together: int, now: float, *, waits: bool = True
+) -> Request:
+    """The same for any request. Without `waits` only what would be late is refused."""
     asked = request.shape.market
     if deadline is None or asked is None or not asked.minds_price or not state.cluster.offers.any_price:
         return request
     view = View(state.cluster)
     filtered = state.pipelines[request.shape.profile].evaluator.run_filters(request, view)
-    patience = Patience(deadline, state.settings.market.margin, together)
+    patience = Patience(deadline, state.settings.market.margin if waits else inf, together)
     found = too_dear(request, view, filtered.feasible_ignoring_capacity, filtered.alive, patience, now)
     return request if found is None else replace(request, too_dear=found)
 
@@ -83,6 +88,7 @@ def _waits_in_words(state: EngineState, work: Work, refusal: Explanation, now: f
         state.timers.set(TimerKind.LATEST_START, work.id, found.until)
     if found.fallback is None:
         return refusal
+    state.waits_for_cheaper[work.id] = None
     work.waits = CheaperWait(found.until, state.cluster.offers.kinds_offered)
     return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=wait_in_words(state, found))
 

@@ -13,7 +13,7 @@ import numpy as np
 from dovetail.cluster.arrays import F8
 from dovetail.engine.backfill.backfilling import is_clearing
 from dovetail.engine.gangs.gang_trial import try_together
-from dovetail.engine.gangs.requests import record_refusal, request_of
+from dovetail.engine.gangs.requests import record_refusal, request_of, unpromised_request
 from dovetail.engine.preemption.displacing import describe_victims
 from dovetail.engine.preemption.preempting import PreemptionPlan, preempt
 from dovetail.engine.state.engine_state import EngineState
@@ -35,16 +35,27 @@ def preemption_asked(state: EngineState, event: PreemptionAsked, now: float) -> 
     found = "" if work is None else clearing_plan(state, work, event.tasks, now)
     if work is None or isinstance(found, str):
         return []
-    commands = preempt(state, work, found, now)
+    return make_room(state, work, found, now)
+
+
+def make_room(
+    state: EngineState, work: Work, found: PreemptionPlan, now: float, why: str = "", gain: str = ""
+) -> list[Command]:
+    """Stop the victims, and say so. `why` is told to them, `gain` to the work."""
+    commands = preempt(state, work, found, now, why)
     work.displacing = True
-    words = f"frees capacity for {count(tried_at_once(work), 'task')}: waits for {describe_victims(state, found.tasks)}"
+    victims = describe_victims(state, found.tasks)
+    words = f"frees capacity for {count(tried_at_once(work), 'task')}{gain}: waits for {victims}"
     nodes = len(state.cluster.rows)
     record_refusal(state, work, Explanation(Outcome.PREEMPTING, words, work.shape.profile, nodes, ()), now)
     return commands
 
 
-def clearing_plan(state: EngineState, work: Work, victims: tuple[TaskId, ...], now: float) -> PreemptionPlan | str:
-    """Where the waiting tasks would go once the victims are gone; or why not, in words."""
+def clearing_plan(
+    state: EngineState, work: Work, victims: tuple[TaskId, ...], now: float, *, over_promises: bool = False
+) -> PreemptionPlan | str:
+    """Where the waiting tasks would go once the victims are gone; or why not, in words. `over_promises`: also to
+    capacity that is promised to others, who then lose the promise."""
     why_not = _not_now(state, work) or _not_these(state, work, victims)
     if why_not:
         return why_not
@@ -58,7 +69,7 @@ def clearing_plan(state: EngineState, work: Work, victims: tuple[TaskId, ...], n
         over = state.accounts.quotas.over(work.queue, work.terms.user, amounts)
         if over is not None:
             return over.message
-        request = request_of(state, work, now)
+        request = unpromised_request(state, work) if over_promises else request_of(state, work, now)
         tried = try_together(state, work, request, replicas)
         if tried.refusal is not None:
             return f"{work.shown_name} would still not fit: {tried.refusal.message}"

@@ -177,11 +177,11 @@ def _refused_until_trial(state: EngineState, request: Request) -> B1 | None:
     return state.pipelines[request.shape.profile].evaluator.refused_until_trial(request, View(state.cluster))
 
 
-def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float) -> list[Command]:
+def preempt(state: EngineState, work: Work, clearing: PreemptionPlan, now: float, why: str = "") -> list[Command]:
     """Stop the victims and promise their capacity to the work. Others that were promised capacity on these rows lose
     it and are queued again."""
     commands: list[Command] = []
-    why = f"preempted by {work.shown_name}{'' if work.is_pod else f' (workload {work.id})'}"
+    why = why or f"preempted by {work.shown_name}{'' if work.is_pod else f' (workload {work.id})'}"
     for task in clearing.tasks:
         commands += stop_task(state, task, why, PREEMPTING)
     state.changes.preempted += len(clearing.tasks)

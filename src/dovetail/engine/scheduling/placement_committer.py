@@ -92,6 +92,8 @@ class PlacementCommitter:
         state.changes.touch_task(task)
         key = attempt_key(task, live.attempt)
         gang = None if self._starts is None else self._starts.start_of(backend, key)
+        if work.nominated == node and not state.cluster.offers.running[row]:
+            work.nominated = ""  # the node was to be launched for this attempt
         self._commands.append(Bind(task, node, backend, key, slots, gang))
         self.made += 1
 

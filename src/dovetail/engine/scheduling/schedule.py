@@ -9,6 +9,7 @@ from dovetail.engine.applications.nominating import drop_nominations, nominate_a
 from dovetail.engine.backfill.backfilling import keep_promises, refused, started, wake_after_withdrawals
 from dovetail.engine.gangs.requests import record_refusal, request_of, waits_on
 from dovetail.engine.policies.policy_changes import apply_adjustments
+from dovetail.engine.preemption.savings import preempt_to_save
 from dovetail.engine.scheduling.forecast import learn, sample
 from dovetail.engine.scheduling.group_placing import must_wait, place_group, relax_or_preempt
 from dovetail.engine.scheduling.placement_committer import PlacementCommitter
@@ -50,6 +51,7 @@ def schedule(state: EngineState, tick: Tick, now: float) -> list[Command]:
                 left -= requests.effort - before
         if not busy:
             break
+    commands += preempt_to_save(state, now)
     wake_after_withdrawals(state)
     state.spent = tick.limit - left
     state.cluster.trim_log()

@@ -114,6 +114,7 @@ class EngineState:
             self.repelled,
         )
         self.backfill_states = {name: BackfillState(scheduler.backfill) for name, scheduler in self.schedulers.items()}
+        self.waits_for_cheaper: dict[int, None] = {}  # work that waited for cheaper nodes when it was last refused
         self.stopping: dict[TaskId, None] = {}  # tasks that were sent a stop command
         self.spent = 0  # of the limit of the last Tick
         self.ending: dict[int, None] = {}  # workloads that have tasks to end yet (`Work.ending`)

@@ -23,6 +23,7 @@ class TimerKind(StrEnum):
     RECOVERY = "recovery"  # the hold time of a broken gang is over, or a search is due
     LOSS = "loss"  # a node has been silent for too long
     LATEST_START = "latest_start"  # work that waited for cheaper nodes has to start now, to end in time
+    LAST_CHANCE = "last_chance"  # a task on an own node could still leave for another, for the last time
     ADJUSTMENT = "adjustment"  # conditions of policies are due for evaluation
 
 

@@ -25,6 +25,7 @@ from dovetail.model.requests.task_identity import TaskIdentity, identity_of, kno
 from dovetail.model.requests.terms import Terms
 from dovetail.model.task import FINISHED, HOLDING, MOVES, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Condition
+from dovetail.placement.market.elsewhere import Elsewhere
 from dovetail.queueing.usage import Held
 
 
@@ -87,6 +88,7 @@ class Work:
     preemption_backoff_until: float = 0.0  # before this it displaces nobody again
     cancelled: bool = False
     elsewhere: tuple[float, float] | None = None  # what its nodes save it, and when it has to go to dearer ones
+    choices: tuple[int, tuple[Elsewhere, ...]] | None = None  # what it would cost elsewhere, by the kinds offered then
     waits: "CheaperWait | None" = None  # it waits for cheaper nodes, as of its last refusal
     nominated: str = ""  # the node where somebody expects its next task
     nominations: dict[int, str] | None = None  # by replica: the node found with its application; None: not searched yet

@@ -49,7 +49,7 @@ def too_dear(
     """Which nodes to refuse now; None if none is refused for its price or for the deadline. `view` has all rows,
     `eligible` those that could run the task were they empty, `has_room` those that could run it now."""
     latest = latest_starts(request, view, patience)
-    could = eligible & _large_enough(request, view, patience.together)
+    could = eligible & large_enough(request, view, patience.together)
     in_time = could & (latest >= now)
     if not in_time.any():
         return None
@@ -73,7 +73,7 @@ def savings(request: Request, view: View, eligible: B1, patience: Patience, now:
     """What an hour on the cheapest nodes saves, for the part of a node that the task takes, compared with the cheapest
     node that would be launched for it and still be in time; and its latest start there. Nothing, where there are none
     of either."""
-    could = eligible & _large_enough(request, view, patience.together)
+    could = eligible & large_enough(request, view, patience.together)
     own, offered = np.flatnonzero(could & view.runs_already), np.flatnonzero(could & ~view.runs_already)
     if not len(own) or not len(offered):
         return 0.0, inf
@@ -93,7 +93,7 @@ def _after(moment: float) -> float:
     return float(np.nextafter(moment, np.inf))
 
 
-def _large_enough(request: Request, view: View, together: int) -> B1 | bool:
+def large_enough(request: Request, view: View, together: int) -> B1 | bool:
     """Nodes that hold a task when they are empty, if those that do hold all that start together."""
     copies: F8 | None = None
     for resource, needed in request.needs.items():

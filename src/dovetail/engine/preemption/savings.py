@@ -1,0 +1,225 @@
+"""Preemption to save money: work that would cost much elsewhere takes own nodes from work that would cost less there.
+
+Own nodes are never left idle for what may come: cheap work runs on them and leaves when it has to, not before. Two
+rules, each at the last moment at which it can help:
+
+- *Take*: waiting work that is about to go elsewhere preempts running tasks of its own priority or less, if it would
+  cost more elsewhere than all of them together.
+- *Make way*: a task that can leave for the last time does so, if waiting work that would cost more could otherwise
+  not start in time on any own node.
+
+Guarantees: every preemption saves at least a tenth of what the preemptor would cost elsewhere, by what is known then.
+Each victim can still start again elsewhere and meet its deadline, and a node for it can be launched at that moment.
+Nothing goes back and forth: what takes a node would cost more elsewhere than what it took it from, what made way is
+sent elsewhere, and what a task would cost elsewhere does not fall with time, unless cheaper machines are offered.
+Leaves to others: who can leave (`elsewhere`), stopping victims and keeping their capacity (`asked_preemption`).
+"""
+
+from math import inf
+
+import numpy as np
+
+from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.views.view import View
+from dovetail.engine.backfill.backfilling import is_being_cleared
+from dovetail.engine.gangs.requests import unpromised_request
+from dovetail.engine.lifecycle.task_lifecycle import stop_task
+from dovetail.engine.preemption.asked_preemption import clearing_plan, make_room
+from dovetail.engine.preemption.elsewhere import (
+    LeavingTask,
+    WaitingWork,
+    find_nodes_elsewhere,
+    leaving_tasks,
+    own_rows,
+    waiting_work,
+)
+from dovetail.engine.preemption.start_costs import StartCosts, cheapest_set
+from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.live_task import PREEMPTING
+from dovetail.engine.state.timers import TimerKind
+from dovetail.engine.state.work import Work
+from dovetail.model.command import Command
+
+LEAST_SAVING = 0.1
+"""Of what the preemptor would cost elsewhere: estimates are not better than that, and stopped work is lost."""
+
+
+def preempt_to_save(state: EngineState, now: float) -> list[Command]:
+    """Once after every event; a timer is one when something is about to leave or to go elsewhere."""
+    if state.settings.market.preempt != "savings" or state.wake.savings_looked_at == state.wake.event_count:
+        return []
+    state.wake.savings_looked_at = state.wake.event_count
+    waiting = waiting_work(state, now)
+    if not waiting:
+        return []
+    own = own_rows(state)
+    leaving = leaving_tasks(state, own, now)
+    commands: list[Command] = []
+    cleared: set[int] = set()
+    taken: set[int] = set()  # nodes that are launched for victims
+    tried: set[object] = set()
+    for one in waiting:
+        if now < one.until - state.settings.market.margin or (kind := _kind(one.work)) in tried:
+            continue
+        tried.add(kind)  # what costs less elsewhere and needs as much could not take it either
+        commands += _take(state, one, waiting, own, leaving, cleared, taken, now)
+    commands += _make_way(state, waiting, own, leaving, cleared, taken, now)
+    _set_timer(state, waiting, leaving, now)
+    return commands
+
+
+def _kind(work: Work) -> object:
+    """Equal for work that could take the same nodes."""
+    shape = work.shape
+    return work.rank, work.queue, shape.amounts, shape.profile, shape.node_selector, shape.required, shape.gpus
+
+
+def _may_take(state: EngineState, work: Work, victim: Work) -> bool:
+    """Never from more urgent work; from other queues only where no queue has a guarantee."""
+    return victim.rank >= work.rank and (victim.queue == work.queue or not state.router.queues.shared_out)
+
+
+def _take(
+    state: EngineState,
+    one: WaitingWork,
+    waiting: list[WaitingWork],
+    own: B1,
+    leaving: dict[int, list[LeavingTask]],
+    cleared: set[int],
+    taken: set[int],
+    now: float,
+) -> list[Command]:
+    column, rows = _rows_for(state, one, own, now)
+    best: tuple[float, int, list[LeavingTask]] | None = None
+    for row in rows:
+        if row in cleared or is_being_cleared(state, row) or _is_promised(state, row, one, waiting):
+            continue
+        short = column - state.cluster.resources.free[: len(column), row]
+        among = [x for x in leaving.get(row, ()) if not x.is_new and _may_take(state, one.work, x.work)]
+        chosen = cheapest_set(short, [(x.cost, x.column, x) for x in among])
+        if chosen:
+            cost = sum(x.cost for x in chosen)
+            if best is None or cost < best[0]:
+                best = cost, row, chosen
+    if best is None or one.cost - best[0] < LEAST_SAVING * one.cost:
+        return []
+    cost, row, victims = best
+    nodes = find_nodes_elsewhere(state, victims, taken, now)
+    if nodes is None:
+        return []
+    found = clearing_plan(state, one.work, tuple(x.task for x in victims), now, over_promises=True)
+    if isinstance(found, str):
+        return []
+    cleared.add(row)
+    taken.update(nodes)
+    saves = f"{one.cost - cost:.2f} {_currency(state, nodes[0])}"
+    would = f"{one.work.shown_name} would cost {one.cost:.2f} elsewhere, and what it preempts {cost:.2f}"
+    return make_room(state, one.work, found, now, f"preempted to save {saves}: {would}", f", which saves {saves}")
+
+
+def _make_way(
+    state: EngineState,
+    waiting: list[WaitingWork],
+    own: B1,
+    leaving: dict[int, list[LeavingTask]],
+    cleared: set[int],
+    taken: set[int],
+    now: float,
+) -> list[Command]:
+    """The tasks for which this is the last chance leave, if that lets dearer work start."""
+    commands: list[Command] = []
+    margin_s = state.settings.market.margin
+    for row, tasks in leaving.items():
+        for one in tasks:
+            if row in cleared or is_being_cleared(state, row) or now < one.last - margin_s or one.is_new:
+                continue
+            gained = _gain_of_leaving(state, one, waiting, own, leaving, now)
+            nodes = None if gained is None else find_nodes_elsewhere(state, [one], taken, now)
+            if gained is None or nodes is None or not _may_be_disturbed(state, one):
+                continue
+            saved, other = gained
+            cleared.add(row)
+            taken.update(nodes)
+            one.work.nominated = state.cluster.names[nodes[0]]  # else it would take the same node again
+            would = f"{other.work.shown_name}, which would cost {other.cost:.2f} elsewhere, could not start in time"
+            saves = f"{saved:.2f} {_currency(state, nodes[0])}"
+            why = f"preempted to save {saves}: {would}; this task costs {one.cost:.2f} there"
+            commands += stop_task(state, one.task, why, PREEMPTING)
+            state.changes.preempted += 1
+    return commands
+
+
+def _gain_of_leaving(
+    state: EngineState,
+    one: LeavingTask,
+    waiting: list[WaitingWork],
+    own: B1,
+    leaving: dict[int, list[LeavingTask]],
+    now: float,
+) -> tuple[float, WaitingWork] | None:
+    """The waiting work that profits, the dearest that does, and by how much."""
+    costs = StartCosts(state, leaving, now)
+    tried: set[object] = set()
+    for other in waiting:
+        if other.cost - one.cost < LEAST_SAVING * other.cost:
+            return None
+        kind = _kind(other.work)
+        if kind in tried or not _may_take(state, other.work, one.work):
+            continue
+        tried.add(kind)
+        column, rows = _rows_for(state, other, own, now)
+        if one.row not in rows:
+            continue
+        until = other.until - state.settings.market.margin  # tasks end later than expected
+        if_it_leaves = costs.of(one.row, column, until, one, leaves=True)
+        if if_it_leaves is None:
+            continue
+        stays = (costs.of(row, column, until, one, leaves=False) for row in rows)
+        if any(cost is not None and cost <= if_it_leaves + one.cost for cost in stays):
+            continue  # it can start in time anyway
+        saved = other.cost - if_it_leaves - one.cost
+        if saved >= LEAST_SAVING * other.cost:
+            return saved, other
+    return None
+
+
+def _rows_for(state: EngineState, one: WaitingWork, own: B1, now: float) -> tuple[F8, list[int]]:
+    """What it needs of a node, and own nodes that it could run on were they empty, but for reserved ones."""
+    request = unpromised_request(state, one.work)
+    evaluator = state.pipelines[one.work.shape.profile].evaluator
+    could = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity
+    reserved = state.promises.rows_reserved(one.work.namespace, now, state.expected_end(one.work, now))
+    return request.column, [row for row in np.flatnonzero(own & could).tolist() if row not in reserved]
+
+
+def _is_promised(state: EngineState, row: int, one: WaitingWork, waiting: list[WaitingWork]) -> bool:
+    """To other work, unless that waits for an own node too and would cost less elsewhere."""
+    cost = {other.work.id: other.cost for other in waiting}
+    return any(
+        owner != one.work.id
+        and (state.promises.of_work[owner].clearing or cost.get(owner, inf) >= one.cost or _is_above(state, owner, one))
+        for owner in state.promises.on_row(row)
+    )
+
+
+def _is_above(state: EngineState, owner: int, one: WaitingWork) -> bool:
+    return state.work[owner].rank < one.work.rank
+
+
+def _currency(state: EngineState, row: int) -> str:
+    return state.cluster.offers.by_row[row].currency
+
+
+def _may_be_disturbed(state: EngineState, one: LeavingTask) -> bool:
+    return one.work.id not in state.budgeted or one.work.disruptions_left > 0
+
+
+def _set_timer(
+    state: EngineState, waiting: list[WaitingWork], leaving: dict[int, list[LeavingTask]], now: float
+) -> None:
+    """For the next last moment. Before it, a margin is left for the victims to stop."""
+    margin_s = state.settings.market.margin
+    last = [*[one.until for one in waiting], *[one.last for tasks in leaving.values() for one in tasks]]
+    next_at = min([at - margin_s for at in last if at - margin_s > now], default=None)
+    if next_at is not None:
+        state.timers.set(TimerKind.LAST_CHANCE, None, next_at)
