@@ -88,7 +88,9 @@ def _waits_in_words(state: EngineState, work: Work, refusal: Explanation, now: f
         state.timers.set(TimerKind.LATEST_START, work.id, found.until)
     if found.fallback is None:
         return refusal
-    state.waits_for_cheaper[work.id] = None
+    if state.settings.market.preempt == "savings" and work.id not in state.waits_for_cheaper:
+        state.waits_for_cheaper[work.id] = None
+        state.look_for_savings_at(now)
     work.waits = CheaperWait(found.until, state.cluster.offers.kinds_offered)
     return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=wait_in_words(state, found))
 

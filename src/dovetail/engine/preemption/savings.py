@@ -36,21 +36,27 @@ from dovetail.engine.preemption.elsewhere import (
 from dovetail.engine.preemption.start_costs import StartCosts, cheapest_set
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import PREEMPTING
-from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Work
 from dovetail.model.command import Command
 
 LEAST_SAVING = 0.1
 """Of what the preemptor would cost elsewhere: estimates are not better than that, and stopped work is lost."""
+AGAIN_S = 1.0
+"""While something is about to leave: the least time between two looks."""
 
 
 def preempt_to_save(state: EngineState, now: float) -> list[Command]:
-    """Once after every event; a timer is one when something is about to leave or to go elsewhere."""
-    if state.settings.market.preempt != "savings" or state.wake.savings_looked_at == state.wake.event_count:
+    """When something is about to leave or to go elsewhere. Meanwhile, and in case that something started since which
+    is, again after events, but not after each: all that runs on own nodes is looked at."""
+    if state.settings.market.preempt != "savings":
         return []
-    state.wake.savings_looked_at = state.wake.event_count
+    if now < state.wake.savings_due:
+        if state.waits_for_cheaper:
+            state.look_for_savings_at(state.wake.savings_due)
+        return []
     waiting = waiting_work(state, now)
     if not waiting:
+        state.wake.savings_due = now + state.settings.market.margin if state.waits_for_cheaper else inf
         return []
     own = own_rows(state)
     leaving = leaving_tasks(state, own, now)
@@ -64,7 +70,7 @@ def preempt_to_save(state: EngineState, now: float) -> list[Command]:
         tried.add(kind)  # what costs less elsewhere and needs as much could not take it either
         commands += _take(state, one, waiting, own, leaving, cleared, taken, now)
     commands += _make_way(state, waiting, own, leaving, cleared, taken, now)
-    _set_timer(state, waiting, leaving, now)
+    _look_again(state, waiting, leaving, now)
     return commands
 
 
@@ -214,12 +220,14 @@ def _may_be_disturbed(state: EngineState, one: LeavingTask) -> bool:
     return one.work.id not in state.budgeted or one.work.disruptions_left > 0
 
 
-def _set_timer(
+def _look_again(
     state: EngineState, waiting: list[WaitingWork], leaving: dict[int, list[LeavingTask]], now: float
 ) -> None:
-    """For the next last moment. Before it, a margin is left for the victims to stop."""
+    """At the next last moment; before it, a margin is left for the victims to stop."""
     margin_s = state.settings.market.margin
     last = [*[one.until for one in waiting], *[one.last for tasks in leaving.values() for one in tasks]]
-    next_at = min([at - margin_s for at in last if at - margin_s > now], default=None)
-    if next_at is not None:
-        state.timers.set(TimerKind.LAST_CHANCE, None, next_at)
+    next_at = min([at - margin_s for at in last if at - margin_s > now], default=inf)
+    is_close = any(at - margin_s <= now for at in last)
+    state.wake.savings_due = min(next_at, now + (AGAIN_S if is_close else margin_s / 2))
+    if next_at < inf:
+        state.look_for_savings_at(next_at)

@@ -31,7 +31,7 @@ from dovetail.engine.state.recoveries import Recoveries
 from dovetail.engine.state.requests import RequestCache
 from dovetail.engine.state.talkers import Talkers
 from dovetail.engine.state.terms import terms_of
-from dovetail.engine.state.timers import Timers
+from dovetail.engine.state.timers import TimerKind, Timers
 from dovetail.engine.state.wake_state import WakeState
 from dovetail.engine.state.work import Work
 from dovetail.model.disruption_budget import DisruptionBudget
@@ -245,6 +245,13 @@ class EngineState:
         return NEVER if run_s is None else start + run_s
 
     # --- bookkeeping around placements -----------------------------------------------------------------------
+
+    def look_for_savings_at(self, moment: float) -> None:
+        """Then or earlier: whether preemption would save money."""
+        self.wake.savings_due = min(self.wake.savings_due, moment)
+        timer_at = self.timers.at(TimerKind.LAST_CHANCE, None)
+        if timer_at is None or moment < timer_at:
+            self.timers.set(TimerKind.LAST_CHANCE, None, moment)
 
     def charge(self, work: Work, times: int, now: float) -> None:
         """So many more (or fewer) tasks of the workload hold a node."""

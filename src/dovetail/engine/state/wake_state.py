@@ -18,6 +18,6 @@ class WakeState:
     queues_freed: set[int] = field(default_factory=set)  # queues that hold less than before
     watches: dict[EquivalenceClass, Watch] = field(default_factory=dict)  # what parked classes wait for beside capacity
     watched: int = 0  # the event count at which the watches were last checked
-    savings_looked_at: int = -1  # the event count at which was last looked for preemptions that save money
+    savings_due: float = 0.0  # when to look again for preemptions that save money
     #: By scheduler with a dynamic ordering: the earliest event count at which work with watches was parked.
     unsettled: dict[str, int] = field(default_factory=dict)
