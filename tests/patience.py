@@ -34,8 +34,8 @@ def wait_for(question: Callable[[], T | None], what: str = "an answer", every_s:
 
 
 def pause_s(began: float, what: str, every_s: float) -> float:
-    """How long to wait until the next question; at least `every_s`."""
+    """How long to wait until the next question; at least `every_s`, and no time at all if that is 0."""
     elapsed_s = time.monotonic() - began
     if elapsed_s > PATIENCE_S:
         raise AssertionError(f"waited {PATIENCE_S:.0f} s in vain for this: {what}")
-    return max(every_s, min(elapsed_s * PAUSE_OF_ELAPSED, LONGEST_PAUSE_S))
+    return max(every_s, min(elapsed_s * PAUSE_OF_ELAPSED, LONGEST_PAUSE_S)) if every_s else 0.0

@@ -3,15 +3,17 @@
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.e2e.test_cli import DOVETAIL, Shell, clean, serving
-from tests.patience import wait_for
+from tests.patience import PATIENCE_S, wait_for
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("cli")]
 
@@ -215,7 +217,7 @@ def test_exec_gives_a_command_this_terminal(dovetail: Shell) -> None:
         os.write(outer, b"stty size; sleep 1000\r")
         said.until("40 120\r\n")
         os.write(outer, b"\x03")  # Ctrl-C: ends the command in the shell, not ours
-        said.until("$ ", "# ")
+        said.until("$ ", "# ", typed=b"\x03")
         os.write(outer, b"exit 5\r")
         assert shell.wait(60) == 5
     assert termios.tcgetattr(inner) == before, "the terminal is as it was"
@@ -250,10 +252,15 @@ class Said:
     def __init__(self, outer: int) -> None:
         self._outer = outer
 
-    def until(self, *ends: str) -> None:
-        said = ""
+    def until(self, *ends: str, typed: bytes = b"") -> None:
+        """`typed`: and again every second, for what comes too early for a shell that is just starting a command."""
+        said, gives_up_at = "", time.monotonic() + PATIENCE_S
         while not any(end in said for end in ends):
-            said += os.read(self._outer, 65536).decode()
+            assert time.monotonic() < gives_up_at, f"waited in vain for {ends}: {said!r}"
+            if select.select([self._outer], [], [], 1.0)[0]:
+                said += os.read(self._outer, 65536).decode()
+            elif typed:
+                os.write(self._outer, typed)
 
 
 # --- retry and cancel ----------------------------------------------------------------------------------------
