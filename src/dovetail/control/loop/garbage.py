@@ -23,7 +23,7 @@ class GarbageCollector:
 
     def __init__(self) -> None:
         self._set_aside = 0  # objects since the last full collection; some have gone since
-        self._there_then: int | None = None  # set aside by then; counting them takes time, so only if it is asked
+        self._frozen_before: int | None = None  # set aside until that collection; counted late, as it takes time
 
     def pause(self) -> None:
         """While lasting objects are made."""
@@ -34,7 +34,7 @@ class GarbageCollector:
         gc.freeze()
         gc.set_threshold(*_LATEST)
         gc.enable()
-        self._set_aside, self._there_then = 0, None
+        self._set_aside, self._frozen_before = 0, None
 
     def collect(self) -> None:
         """Young objects, if there are many. Costs nothing otherwise."""
@@ -51,9 +51,9 @@ class GarbageCollector:
         """Everything, if much was set aside since the last time. Call it when nobody waits."""
         if self._set_aside < LEAST_FOR_FULL:
             return
-        if self._there_then is None:
-            self._there_then = gc.get_freeze_count() - self._set_aside
-        if self._set_aside >= self._there_then:
+        if self._frozen_before is None:
+            self._frozen_before = gc.get_freeze_count() - self._set_aside
+        if self._set_aside >= self._frozen_before:
             gc.unfreeze()
             gc.collect()
             self.start()

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 PIECE_S = 0.005
 
 
-async def give_way(took_s: float) -> None:
-    """After a piece of work that took so long."""
-    await asyncio.sleep(took_s)
+async def give_way(seconds: float) -> None:
+    """Do nothing for so long, so that others have their turns."""
+    await asyncio.sleep(seconds)
 
 
 async def in_pieces(steps: Iterator[None], at_once_s: float = PIECE_S) -> None:
