@@ -15,6 +15,7 @@ sent elsewhere, and what a task would cost elsewhere does not fall with time, un
 Leaves to others: who can leave (`elsewhere`), stopping victims and keeping their capacity (`asked_preemption`).
 """
 
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
@@ -45,6 +46,19 @@ AGAIN_S = 1.0
 """While something is about to leave: the least time between two looks."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One search for preemptions that save money: what there is, and what it has decided so far."""
+
+    state: EngineState
+    now: float
+    waiting: list[WaitingWork]
+    own: B1
+    leaving: dict[int, list[LeavingTask]]
+    cleared: set[int] = field(default_factory=set)  # rows
+    taken: set[int] = field(default_factory=set)  # nodes that are launched for victims
+
+
 def preempt_to_save(state: EngineState, now: float) -> list[Command]:
     """When something is about to leave or to go elsewhere. Meanwhile, and in case that something started since which
     is, again after events, but not after each: all that runs on own nodes is looked at."""
@@ -59,18 +73,16 @@ def preempt_to_save(state: EngineState, now: float) -> list[Command]:
         state.wake.savings_due = now + state.settings.market.margin if state.waits_for_cheaper else inf
         return []
     own = own_rows(state)
-    leaving = leaving_tasks(state, own, now)
+    look = _Look(state, now, waiting, own, leaving_tasks(state, own, now))
     commands: list[Command] = []
-    cleared: set[int] = set()
-    taken: set[int] = set()  # nodes that are launched for victims
     tried: set[object] = set()
     for one in waiting:
         if now < one.until - state.settings.market.margin or (kind := _kind(one.work)) in tried:
             continue
         tried.add(kind)  # what costs less elsewhere and needs as much could not take it either
-        commands += _take(state, one, waiting, own, leaving, cleared, taken, now)
-    commands += _make_way(state, waiting, own, leaving, cleared, taken, now)
-    _look_again(state, waiting, leaving, now)
+        commands += _take(look, one)
+    commands += _make_way(look)
+    _look_again(state, waiting, look.leaving, now)
     return commands
 
 
@@ -85,23 +97,15 @@ def _may_take(state: EngineState, work: Work, victim: Work) -> bool:
     return victim.rank >= work.rank and (victim.queue == work.queue or not state.router.queues.shared_out)
 
 
-def _take(
-    state: EngineState,
-    one: WaitingWork,
-    waiting: list[WaitingWork],
-    own: B1,
-    leaving: dict[int, list[LeavingTask]],
-    cleared: set[int],
-    taken: set[int],
-    now: float,
-) -> list[Command]:
-    column, rows = _rows_for(state, one, own, now)
+def _take(look: _Look, one: WaitingWork) -> list[Command]:
+    state, now = look.state, look.now
+    column, rows = _rows_for(state, one, look.own, now)
     best: tuple[float, int, list[LeavingTask]] | None = None
     for row in rows:
-        if row in cleared or is_being_cleared(state, row) or _is_promised(state, row, one, waiting):
+        if row in look.cleared or is_being_cleared(state, row) or _is_promised(state, row, one, look.waiting):
             continue
         short = column - state.cluster.resources.free[: len(column), row]
-        among = [x for x in leaving.get(row, ()) if not x.is_new and _may_take(state, one.work, x.work)]
+        among = [x for x in look.leaving.get(row, ()) if not x.is_new and _may_take(state, one.work, x.work)]
         chosen = cheapest_set(short, [(x.cost, x.column, x) for x in among])
         if chosen:
             cost = sum(x.cost for x in chosen)
@@ -110,42 +114,35 @@ def _take(
     if best is None or one.cost - best[0] < LEAST_SAVING * one.cost:
         return []
     cost, row, victims = best
-    nodes = find_nodes_elsewhere(state, victims, taken, now)
+    nodes = find_nodes_elsewhere(state, victims, look.taken, now)
     if nodes is None:
         return []
     found = clearing_plan(state, one.work, tuple(x.task for x in victims), now, over_promises=True)
     if isinstance(found, str):
         return []
-    cleared.add(row)
-    taken.update(nodes)
+    look.cleared.add(row)
+    look.taken.update(nodes)
     saves = f"{one.cost - cost:.2f} {_currency(state, nodes[0])}"
     would = f"{one.work.shown_name} would cost {one.cost:.2f} elsewhere, and what it preempts {cost:.2f}"
     return make_room(state, one.work, found, now, f"preempted to save {saves}: {would}", f", which saves {saves}")
 
 
-def _make_way(
-    state: EngineState,
-    waiting: list[WaitingWork],
-    own: B1,
-    leaving: dict[int, list[LeavingTask]],
-    cleared: set[int],
-    taken: set[int],
-    now: float,
-) -> list[Command]:
+def _make_way(look: _Look) -> list[Command]:
     """The tasks for which this is the last chance leave, if that lets dearer work start."""
+    state, now = look.state, look.now
     commands: list[Command] = []
     margin_s = state.settings.market.margin
-    for row, tasks in leaving.items():
+    for row, tasks in look.leaving.items():
         for one in tasks:
-            if row in cleared or is_being_cleared(state, row) or now < one.last - margin_s or one.is_new:
+            if row in look.cleared or is_being_cleared(state, row) or now < one.last - margin_s or one.is_new:
                 continue
-            gained = _gain_of_leaving(state, one, waiting, own, leaving, now)
-            nodes = None if gained is None else find_nodes_elsewhere(state, [one], taken, now)
+            gained = _gain_of_leaving(look, one)
+            nodes = None if gained is None else find_nodes_elsewhere(state, [one], look.taken, now)
             if gained is None or nodes is None or not _may_be_disturbed(state, one):
                 continue
             saved, other = gained
-            cleared.add(row)
-            taken.update(nodes)
+            look.cleared.add(row)
+            look.taken.update(nodes)
             one.work.nominated = state.cluster.names[nodes[0]]  # else it would take the same node again
             would = f"{other.work.shown_name}, which would cost {other.cost:.2f} elsewhere, could not start in time"
             saves = f"{saved:.2f} {_currency(state, nodes[0])}"
@@ -155,25 +152,19 @@ def _make_way(
     return commands
 
 
-def _gain_of_leaving(
-    state: EngineState,
-    one: LeavingTask,
-    waiting: list[WaitingWork],
-    own: B1,
-    leaving: dict[int, list[LeavingTask]],
-    now: float,
-) -> tuple[float, WaitingWork] | None:
+def _gain_of_leaving(look: _Look, one: LeavingTask) -> tuple[float, WaitingWork] | None:
     """The waiting work that profits, the dearest that does, and by how much."""
-    costs = StartCosts(state, leaving, now)
+    state, now = look.state, look.now
+    costs = StartCosts(state, look.leaving, now)
     tried: set[object] = set()
-    for other in waiting:
+    for other in look.waiting:
         if other.cost - one.cost < LEAST_SAVING * other.cost:
             return None
         kind = _kind(other.work)
         if kind in tried or not _may_take(state, other.work, one.work):
             continue
         tried.add(kind)
-        column, rows = _rows_for(state, other, own, now)
+        column, rows = _rows_for(state, other, look.own, now)
         if one.row not in rows:
             continue
         until = other.until - state.settings.market.margin  # tasks end later than expected
