@@ -10,7 +10,7 @@ from dovetail.cluster.resources import loads
 from dovetail.cluster.selector_counts import SelectorCounts
 from dovetail.cluster.state import Cluster
 from dovetail.model.device import WHOLE
-from dovetail.model.resources import GPU, SLOTS
+from dovetail.model.resources import GPU
 from dovetail.model.workloads.affinity import HOST
 
 
@@ -41,8 +41,13 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
         bool((loads(tables.allocated[:, :n], tables.inverse[:, :n]) == tables.load[:n]).all()),
         "load differs from what allocations give",
     )
-    free_slots = tables.free[tables.index[SLOTS], :n][cluster.present[:n]]
-    _must(not len(free_slots) or free_slots.min() >= tables.least_free_slots, "a node has fewer slots than the least")
+    free = tables.free[:, :n]
+    _must(bool((tables.free_share[:, :n] == free * tables.inverse[:, :n]).all()), "free_share differs from its factors")
+    _must(
+        bool((free[:, cluster.present[:n]] >= tables.least_free[:, None]).all()), "a node has less free than the least"
+    )
+    classes = tables.classes
+    _must(bool((classes.inverse[:, classes.of_node[:n]] == tables.inverse[:, :n]).all()), "a node is in another class")
     if within_capacity:
         over = np.argwhere(tables.allocated[:, :n] > tables.schedulable[:, :n])
         _must(not len(over), f"over capacity: {[(tables.names[r], cluster.names[j]) for r, j in over[:3]]}")

@@ -390,11 +390,12 @@ class ReferenceScheduler:
 
     def _resource_utilisation(self, ask: Ask, node: ReferenceNode) -> float:
         """The mean share of what it asks for that would still be free with the task there."""
-        total = 0.0
+        free = needed = 0.0
         for resource in ask.asked:
-            capacity = node.capacity.get(resource, 0)
-            total += (self.unallocated(node, resource) - ask.needs[resource]) * (1.0 / capacity) if capacity else 0.0
-        return total * (1.0 / len(ask.asked))
+            if capacity := node.capacity.get(resource, 0):
+                free += self.unallocated(node, resource) * (1.0 / capacity)
+                needed += ask.needs[resource] * (1.0 / capacity)
+        return (free - needed) * (1.0 / len(ask.asked))
 
     def _load_balance(self, _: Ask, node: ReferenceNode) -> float:
         return 1.0 - load(node)

@@ -7,20 +7,22 @@
     observed     measured use, and `unseen`: allocated since that measurement
     free         schedulable - allocated - reserved, kept up to date on every change
     inverse      1 / capacity, 0 where there is none
+    free_share   free * inverse
     load         float64[node]: mean share of CPU, memory and task slots in use; `idle` is 1 - load
+    least_free   float64[resource]: no node has less of it free; some may all have more
 
 The node load is the seeds' base load; it is derived here, once, so that no score computes it per decision.
 """
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from dovetail.cluster.arrays import F8, FIRST_CAPACITY, I4, grown
+from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, grown
+from dovetail.cluster.capacity_classes import CapacityClasses
 from dovetail.model.resources import CORE_RESOURCES, CPU, GPU, MEMORY, SLOTS, Amounts
 
-_TABLES = ("capacity", "schedulable", "allocated", "reserved", "observed", "unseen", "free", "inverse")
+_TABLES = ("capacity", "schedulable", "allocated", "reserved", "observed", "unseen", "free", "inverse", "free_share")
 
 
 class ResourceTable:
@@ -39,10 +41,12 @@ class ResourceTable:
         self.unseen: F8 = np.zeros(shape)
         self.free: F8 = np.zeros(shape)
         self.inverse: F8 = np.zeros(shape)
+        self.free_share: F8 = np.zeros(shape)
         self.load: F8 = np.zeros(FIRST_CAPACITY)
         self.idle: F8 = np.ones(FIRST_CAPACITY)
-        # No node has fewer free slots than this. Every task takes one, and nearly always every node has one.
-        self.least_free_slots = np.inf
+        # Nearly always every node has a free slot, and often enough disk: then no node has to be looked at for it.
+        self.least_free: F8 = np.full(len(self.names), np.inf)
+        self.classes = CapacityClasses(len(self.names))
         self.has_gpus = False  # has any node ever had one?
 
     def widen(self, width: int) -> None:
@@ -50,6 +54,7 @@ class ResourceTable:
             setattr(self, name, grown(getattr(self, name), width))
         self.load = grown(self.load, width)
         self.idle = grown(self.idle, width, 1.0)
+        self.classes.widen(width)
 
     def row_of(self, resource: str) -> int:
         """The table row of a resource, new if it was never seen."""
@@ -60,6 +65,8 @@ class ResourceTable:
             for name in _TABLES:
                 table = getattr(self, name)
                 setattr(self, name, np.vstack([table, np.zeros((1, table.shape[1]))]))
+            self.least_free = np.append(self.least_free, 0.0)
+            self.classes.add_resource()
         return found
 
     def vector(self, amounts: Mapping[str, float]) -> F8:
@@ -80,6 +87,8 @@ class ResourceTable:
         del self.names[count:]
         for name in _TABLES:
             setattr(self, name, getattr(self, name)[:count])
+        self.least_free = self.least_free[:count]
+        self.classes.forget_after(count)
 
     def amounts(self, column: F8) -> Amounts:
         """`column` may be shorter than the table, as in `take`."""
@@ -93,12 +102,14 @@ class ResourceTable:
         self.schedulable[:, node] = np.floor(column * ratios)
         with np.errstate(divide="ignore"):
             self.inverse[:, node] = np.where(column > 0, 1.0 / column, 0.0)
+        self.classes.assign(node, self.inverse[:, node])
         self.refresh(node)
 
     def clear(self, node: int) -> None:
         for name in _TABLES:
             getattr(self, name)[:, node] = 0.0
         self.load[node], self.idle[node] = 0.0, 1.0
+        self.classes.leave(node)
 
     def take(self, node: int, column: F8) -> None:
         """Allocate; `column` may be shorter than the table if resources were added since it was made."""
@@ -107,7 +118,7 @@ class ResourceTable:
         allocated += column
         unseen += column
         free -= column
-        self.least_free_slots = min(self.least_free_slots, free.item(_SLOTS))
+        self._refresh_free(node, n)
         self._refresh_load(node)
 
     def take_many(self, column: F8, nodes: list[int]) -> None:
@@ -117,7 +128,8 @@ class ResourceTable:
         self.allocated[:n] += amounts
         self.unseen[:n] += amounts
         self.free[:n] -= amounts
-        self.least_free_slots = min(self.least_free_slots, self.free[_SLOTS, nodes].min())
+        self.free_share[:n] = self.free[:n] * self.inverse[:n]
+        self.least_free[:n] = np.minimum(self.least_free[:n], self.free[:n, nodes].min(axis=1))
         self.load = loads(self.allocated, self.inverse)
         self.idle = 1.0 - self.load
 
@@ -127,13 +139,14 @@ class ResourceTable:
         # What ran before the last measurement is part of `observed`; only the rest of it was unseen.
         self.unseen[:n, node] = np.maximum(self.unseen[:n, node] - column, 0.0)
         self.free[:n, node] += column
+        self._refresh_free(node, n)
         self._refresh_load(node)
 
     def hold(self, node: int, column: F8, sign: int) -> None:
         n = len(column)
         self.reserved[:n, node] += sign * column
         self.free[:n, node] -= sign * column
-        self.least_free_slots = min(self.least_free_slots, self.free.item(_SLOTS, node))
+        self._refresh_free(node, n)
 
     def observe(self, node: int, used: Mapping[str, float]) -> None:
         self.observed[:, node] = self.vector(used)
@@ -141,8 +154,19 @@ class ResourceTable:
 
     def refresh(self, node: int) -> None:
         self.free[:, node] = self.schedulable[:, node] - self.allocated[:, node] - self.reserved[:, node]
-        self.least_free_slots = min(self.least_free_slots, self.free.item(_SLOTS, node))
+        self._refresh_free(node, len(self.free))
         self._refresh_load(node)
+
+    def look_at_all(self, present: B1) -> None:
+        """`least_free` only falls as tasks come. Call this now and then: tasks have left, too."""
+        if present.any():
+            self.least_free = self.free[:, : len(present)][:, present].min(axis=1)
+
+    def _refresh_free(self, node: int, n: int) -> None:
+        """The first so many resources of a node changed."""
+        free, least = self.free[:n, node], self.least_free[:n]
+        np.multiply(free, self.inverse[:n, node], out=self.free_share[:n, node])
+        np.minimum(least, free, out=least)
 
     def _refresh_load(self, node: int) -> None:
         used: list[float] = self.allocated[:, node].tolist()
@@ -159,66 +183,3 @@ def loads(allocated: F8, inverse: F8) -> F8:
     return (  # type: ignore[no-any-return]
         allocated[_CPU] * inverse[_CPU] + allocated[_MEMORY] * inverse[_MEMORY] + allocated[_SLOTS] * inverse[_SLOTS]
     ) / 3.0
-
-
-AHEAD_S = 15 * 60.0
-LEVEL_S = 60.0  # use is smoothed over about a minute
-SLOPE_S = 5 * 60.0  # and its slope over about five
-LEAST_MEASUREMENTS = 3
-
-
-class UsageTrend:
-    """The trend of measured use: Holt's linear method over the measurements of each node. Written by `Cluster` only.
-
-    level, slope  float64[resource, node]: smoothed use, and its change per second; new resources may be missing
-    at            float64[node]: time of the last measurement
-    count         int32[node]: number of measurements
-
-    Smoothing follows the time between measurements, not their number, so a node that reports twice as often gets the
-    same forecast. A slope starts at 0 and must persist for some minutes: a jump between the first two reports of a node
-    says little. Not remembered over a restart.
-    """
-
-    def __init__(self) -> None:
-        self.level: F8 = np.zeros((0, FIRST_CAPACITY))
-        self.slope: F8 = np.zeros((0, FIRST_CAPACITY))
-        self.at: F8 = np.zeros(FIRST_CAPACITY)
-        self.count: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
-
-    def widen(self, width: int) -> None:
-        for name in ("level", "slope", "at", "count"):
-            setattr(self, name, grown(getattr(self, name), width))
-
-    def clear(self, node: int) -> None:
-        self.level[:, node] = self.slope[:, node] = 0.0
-        self.at[node] = self.count[node] = 0
-
-    def observe(self, node: int, used: F8, now: float) -> None:
-        """`used` is a column of the resource table."""
-        self._add_rows(len(used))
-        elapsed_s = now - self.at[node]
-        if not self.count[node] or elapsed_s <= 0:
-            self.level[:, node] = used
-        else:
-            before = self.level[:, node]
-            nearer, steeper = 1.0 - math.exp(-elapsed_s / LEVEL_S), 1.0 - math.exp(-elapsed_s / SLOPE_S)
-            expected = before + self.slope[:, node] * elapsed_s
-            level = expected + nearer * (used - expected)
-            self.slope[:, node] += steeper * ((level - before) / elapsed_s - self.slope[:, node])
-            self.level[:, node] = level
-        self.at[node] = now
-        self.count[node] += 1
-
-    def forecast(self, resource: int, observed: F8, capacity: F8) -> F8:
-        """float64[node]: use about fifteen minutes after the last measurement, within what the node has."""
-        if resource >= len(self.level):
-            return observed
-        ahead = np.clip(self.level[resource] + AHEAD_S * self.slope[resource], 0.0, capacity)
-        return np.where(self.count >= LEAST_MEASUREMENTS, ahead, observed)
-
-    def _add_rows(self, rows: int) -> None:
-        missing = rows - len(self.level)
-        if missing > 0:
-            more = np.zeros((missing, self.level.shape[1]))
-            self.level = np.vstack([self.level, more])
-            self.slope = np.vstack([self.slope, more])

@@ -24,7 +24,9 @@ from dovetail.cluster.network.link_paths import F4
 from dovetail.cluster.network.topology import NetworkTopology
 from dovetail.cluster.offers import OfferTable
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
-from dovetail.cluster.resources import ResourceTable, UsageTrend
+from dovetail.cluster.resources import ResourceTable
+from dovetail.cluster.task_ends import TaskEnds
+from dovetail.cluster.usage_trend import UsageTrend
 from dovetail.model.inventory import MachineInventory
 from dovetail.model.network.topology import Topology
 from dovetail.model.node import Node
@@ -40,9 +42,6 @@ RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labe
 DEVICES, OFFERS = "devices", "offers"
 GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES, OFFERS)
 
-PACE_KEPT = 0.9
-"""The weight that earlier values keep: about the last ten tasks of a node tell how fast it is."""
-
 _KIND_BITS = {kind: 1 << i for i, kind in enumerate(WorkloadKind)}
 _LOG_LIMIT = 200_000
 _GPU = CORE_RESOURCES.index(GPU)
@@ -55,6 +54,7 @@ class Cluster:
         self.resources = ResourceTable(overcommit)
         self.devices = DeviceTable()
         self.usage_trend = UsageTrend()
+        self.task_ends = TaskEnds()
         self.offers = OfferTable()
         self.labels = LabelTable()
         self.taints = TaintTable()
@@ -67,13 +67,6 @@ class Cluster:
         self.ready: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
         self.kinds: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
         self.backends: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
-        # Tasks that ended there by themselves. In no column group: a result that is kept must not read them.
-        self.succeeded: F8 = np.zeros(FIRST_CAPACITY)
-        self.failed: F8 = np.zeros(FIRST_CAPACITY)
-        # How many times as long as usual they took: sum and weight of a mean in which the latest count most.
-        self.pace_sum: F8 = np.zeros(FIRST_CAPACITY)
-        self.pace_weight: F8 = np.zeros(FIRST_CAPACITY)
-        self.outcome_changes = 0  # how often any of these four changed
         self.backend_names: list[str] = []
         self.backend_available: list[bool] = []
         self.addresses: dict[str, str] = {}  # where services on a node are reached, if that is known
@@ -146,8 +139,7 @@ class Cluster:
         for flags in (self.online, self.cordoned, self.present, self.ready):
             flags[row] = False
         self.kinds[row] = 0
-        self.succeeded[row] = self.failed[row] = 0
-        self.pace_sum[row] = self.pace_weight[row] = 0.0
+        self.task_ends.clear(row)
         self._runs.clear()
         for notes in (self.addresses, self.offline_reasons, self.cordon_reasons, self.quarantines):
             notes.pop(name, None)
@@ -222,29 +214,20 @@ class Cluster:
             self._undo.append(lambda: self.reserve(name, amounts, -sign))
 
     def count_outcome(self, name: str, ok: bool) -> None:
-        """A task ended there by itself, well or badly. Not for trials: nothing undoes it."""
-        (self.succeeded if ok else self.failed)[self.rows[name]] += 1
-        self.outcome_changes += 1
+        """A task ended there by itself, well or badly. Not for trials."""
+        self.task_ends.count(self.rows[name], ok)
 
     def note_pace(self, name: str, slowdown: float) -> None:
-        """A task there took `slowdown` times as long as usual. Earlier values count a little less each time. Not for
-        trials either."""
-        row = self.rows[name]
-        self.pace_sum[row] = self.pace_sum[row] * PACE_KEPT + slowdown
-        self.pace_weight[row] = self.pace_weight[row] * PACE_KEPT + 1.0
-        self.outcome_changes += 1
+        """A task there took `slowdown` times as long as usual. Not for trials."""
+        self.task_ends.note_pace(self.rows[name], slowdown)
 
     def set_outcomes(self, name: str, outcomes: Outcomes) -> None:
         """Restore the counts after a restart."""
-        row = self.rows[name]
-        self.succeeded[row], self.failed[row], self.pace_sum[row], self.pace_weight[row] = outcomes
-        self.outcome_changes += 1
+        self.task_ends.restore(self.rows[name], outcomes)
 
     def outcomes(self, name: str) -> Outcomes:
         """How tasks ended on the node since it joined, and how fast they ran."""
-        row = self.rows[name]
-        paces = float(self.pace_sum[row]), float(self.pace_weight[row])
-        return Outcomes(int(self.succeeded[row]), int(self.failed[row]), *paces)
+        return self.task_ends.of(self.rows[name])
 
     def runs(self, kind: WorkloadKind) -> B1 | bool:
         """bool[node]: which nodes can run this kind of workload, or True if all can; kept until nodes change."""
@@ -391,7 +374,7 @@ class Cluster:
     def trial(self) -> Iterator[None]:
         """Place, remove, reserve, cordon and quarantine as you like: all is undone at the end. Trials nest."""
         outer, outer_readers, before = self._undo, self._readers, self.changes
-        least_free_slots = self.resources.least_free_slots
+        least_free = self.resources.least_free.copy()
         positions = {group: len(rows) for group, rows in self.log.items()}
         self._undo, self._readers = [], {}
         self.placements.selector_counts.begin_trial()
@@ -402,7 +385,7 @@ class Cluster:
             for step in reversed(steps):
                 step()
             self.placements.selector_counts.end_trial()
-            self.resources.least_free_slots = least_free_slots
+            self.resources.least_free = least_free
             self._rewind(positions)
             outer_readers.update(self._readers)  # they have read the log of the outer trial as well
             self._undo, self._readers, self.changes = outer, outer_readers, before
@@ -440,6 +423,7 @@ class Cluster:
         if len(self.log[RESOURCES]) > _LOG_LIMIT:
             for rows in self.log.values():
                 rows.clear()
+            self.resources.look_at_all(self.present[: self.width])
             self.epoch += 1
 
     def _new_row(self, name: str, at: int | None) -> int:
@@ -466,12 +450,12 @@ class Cluster:
         self.resources.widen(width)
         self.devices.widen(width)
         self.usage_trend.widen(width)
+        self.task_ends.widen(width)
         self.offers.widen(width)
         self.labels.widen(width)
         self.taints.widen(width)
         self.placements.selector_counts.widen(width)
-        flags = ("online", "cordoned", "present", "ready", "kinds", "backends")
-        for name in (*flags, "succeeded", "failed", "pace_sum", "pace_weight"):
+        for name in ("online", "cordoned", "present", "ready", "kinds", "backends"):
             setattr(self, name, grown(getattr(self, name), width))
 
     def _backend_code(self, backend: str) -> int:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dovetail.cluster.resources import AHEAD_S, LEAST_MEASUREMENTS
 from dovetail.cluster.state import Cluster
+from dovetail.cluster.usage_trend import AHEAD_S, LEAST_MEASUREMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity

@@ -9,7 +9,10 @@ from dovetail.model.requests.asks import Match
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.selection import Operator
 
-RESOURCE_COLUMNS = ("capacity", "schedulable", "reserved", "allocated", "free", "inverse_capacity", "free_observed")
+RESOURCE_COLUMNS = (
+    *("capacity", "schedulable", "reserved", "allocated", "free", "free_share", "inverse_capacity"),
+    "free_observed",
+)
 
 
 def cluster() -> Cluster:

@@ -124,23 +124,23 @@ class NodeColumns(RowsOfView):
     @property
     def succeeded(self) -> F8:
         """Tasks that ended on each node with exit status 0."""
-        return self._cut(self._cluster.succeeded)
+        return self._cut(self._cluster.task_ends.succeeded)
 
     @property
     def failed(self) -> F8:
         """Tasks that ended on each node with another exit status."""
-        return self._cut(self._cluster.failed)
+        return self._cut(self._cluster.task_ends.failed)
 
     @property
     def pace_sum(self) -> F8:
         """Of a mean over tasks that ran on each node, of how many times as long as usual they took: what they add up
         to."""
-        return self._cut(self._cluster.pace_sum)
+        return self._cut(self._cluster.task_ends.pace_sum)
 
     @property
     def pace_weight(self) -> F8:
         """And how many they count for."""
-        return self._cut(self._cluster.pace_weight)
+        return self._cut(self._cluster.task_ends.pace_weight)
 
     @property
     def status_as_of(self) -> int:
@@ -151,4 +151,4 @@ class NodeColumns(RowsOfView):
     def outcomes_as_of(self) -> tuple[int, int, int]:
         """Changes whenever one of these four columns does, or nodes or domains do."""
         cluster = self._cluster
-        return cluster.outcome_changes, cluster.generation, cluster.topology.version
+        return cluster.task_ends.changes, cluster.generation, cluster.topology.version

@@ -1,10 +1,9 @@
 """Columns of resources: what nodes have, what is taken, what is measured and foreseen."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dovetail.cluster.arrays import F8
 from dovetail.cluster.views.rows import RowsOfView
-from dovetail.model.resources import SLOTS
 
 
 class ResourceColumns(RowsOfView):
@@ -36,7 +35,8 @@ class ResourceColumns(RowsOfView):
 
     def all_have(self, resource: str, needed: float) -> bool:
         """Known without looking: every node has so much free. False means only that one has to look."""
-        return resource == SLOTS and needed <= self._tables.least_free_slots
+        index = self._index.get(resource)
+        return index is not None and needed <= self._tables.least_free.item(index)
 
     def free(self, resource: str) -> F8 | None:
         """Schedulable - allocated - reserved."""
@@ -47,6 +47,17 @@ class ResourceColumns(RowsOfView):
         """1 / capacity, and 0 where a node has none."""
         index = self._index.get(resource)
         return None if index is None else self._row(self._tables.inverse, index)
+
+    def free_share(self, resource: str) -> F8 | None:
+        """free / capacity, and 0 where a node has none."""
+        index = self._index.get(resource)
+        return None if index is None else self._row(self._tables.free_share, index)
+
+    def needed_share(self, amounts: Mapping[str, float], names: Sequence[str]) -> F8:
+        """The sum over these resources of amount / capacity. Computed once for all nodes of equal capacity."""
+        classes, index = self._tables.classes, self._index
+        of_class = classes.needed_share([(index[name], amounts[name]) for name in names if name in index])
+        return of_class.take(self._cut(classes.of_node), mode="clip")
 
     def free_observed(self, resource: str) -> F8 | None:
         """Schedulable - reserved - measured use - what was allocated since the measurement."""

@@ -107,6 +107,10 @@ class _Ahead(_Subset):
         found, extra = super().free(resource), self._extra(resource)
         return found if found is None or extra is None else found - extra
 
+    def free_share(self, resource: str) -> F8 | None:
+        free, inverse = self.free(resource), self.inverse_capacity(resource)
+        return None if free is None or inverse is None else free * inverse
+
     def free_observed(self, resource: str) -> F8 | None:
         found, extra = super().free_observed(resource), self._extra(resource)
         return found if found is None or extra is None else found - extra

@@ -8,9 +8,9 @@ import numpy as np
 
 from dovetail.cluster.arrays import Rows
 from dovetail.cluster.placements import Placement
-from dovetail.cluster.resources import AHEAD_S as TREND_AHEAD_S
-from dovetail.cluster.resources import LEAST_MEASUREMENTS
 from dovetail.cluster.state import Cluster
+from dovetail.cluster.usage_trend import AHEAD_S as TREND_AHEAD_S
+from dovetail.cluster.usage_trend import LEAST_MEASUREMENTS
 from dovetail.engine.questions.fragmentation import free_and_unusable
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.model.device import WHOLE

@@ -59,7 +59,7 @@ class ResourcesFilter(Filter):
         found: B1 | bool = True
         free_of = partial(self.free, view) if self.by_observation else view.free
         for resource, needed in request.needs.items():
-            if view.all_have(resource, needed):
+            if view.all_have(resource, needed) and not (self.by_observation and resource in MEASURABLE):
                 continue
             free = free_of(resource)
             if free is None:

@@ -71,8 +71,6 @@ class Pipeline:
         self._filters = [plugin.name for plugin in self.evaluator.filters]
         self._reasons = [plugin.reason for plugin in self.evaluator.filters]
         self._funnels: dict[tuple[int, ...], tuple[FunnelStep, ...]] = {}
-        self._last_counts: list[int] = []
-        self._last_funnel: tuple[FunnelStep, ...] = ()
 
     def decide(self, request: Request, task: TaskId | str, *, repeats: bool = False) -> Choice:
         """The best node for one task. `repeats` says that more tasks of this shape will follow."""
@@ -235,18 +233,14 @@ class Pipeline:
         return found
 
     def _funnel(self, counts: list[int]) -> tuple[FunnelStep, ...]:
-        """Cached: the next task often leaves the same counts, and tasks ask for few kinds of nodes again and again."""
-        if counts != self._last_counts:
-            first = self.evaluator.eligibility
-            eligible = tuple(counts[:first])
-            steps = self._funnels.get(eligible)
-            if steps is None:
-                if len(self._funnels) >= FUNNELS_KEPT:
-                    self._funnels.clear()
-                steps = self._funnels[eligible] = tuple(map(FunnelStep, self._filters, eligible, self._reasons))
-            capacity = map(FunnelStep, self._filters[first:], counts[first:], self._reasons[first:])
-            self._last_counts, self._last_funnel = list(counts), steps + tuple(capacity)
-        return self._last_funnel
+        """Cached: tasks ask for few kinds of nodes again and again, and often the last filters refuse none of these."""
+        key = tuple(counts)
+        found = self._funnels.get(key)
+        if found is None:
+            if len(self._funnels) >= FUNNELS_KEPT:
+                self._funnels.clear()
+            found = self._funnels[key] = tuple(map(FunnelStep, self._filters, counts, self._reasons))
+        return found
 
     def _unplaced(self, request: Request, funnel: tuple[FunnelStep, ...], filtered: FilterResult) -> Choice:
         return Choice(None, unplaced(self.name, request, self.evaluator, self._cluster, funnel, filtered))

@@ -1,5 +1,5 @@
 """Free capacity left: over the requested resources, the mean share of the node that would still be free with the task
-there.
+there: the sum of the shares that are free, less the sum of those that the task needs.
 
 Reserved capacity is not free. With overcommit more than the whole node can be free, and the points exceed 1.
 """
@@ -17,18 +17,13 @@ class ResourceUtilisationScore(Score):
 
     def points(self, request: Request, view: View) -> F8 | float:
         names = requested(request)
-        total: F8 | None = None
+        free: F8 | None = None
         for name in names:
-            free, inverse = view.free(name), view.inverse_capacity(name)
-            if free is None or inverse is None:
-                continue
-            share: F8 = free - request.needs[name]
-            share *= inverse
-            if total is None:
-                total = share
-            else:
-                total += share
-        if total is None:
+            share = view.free_share(name)
+            if share is not None:
+                free = share if free is None else free + share
+        if free is None:
             return 0.0
-        total *= 1.0 / len(names)
-        return total
+        left: F8 = free - view.needed_share(request.needs, names)
+        left *= 1.0 / len(names)
+        return left
