@@ -1,4 +1,4 @@
-"""Standings: when a shape gets one, how much they may hold, and that they notice what they did not do themselves."""
+"""Ranking caches: when a shape gets one, how much they may hold, and that they notice what others did."""
 
 import pytest
 from tests.unit.placement.conftest import Offer
@@ -8,7 +8,9 @@ from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
 from dovetail.placement.contract import Request
 from dovetail.placement.pipeline import pipeline as pipeline_module
+from dovetail.placement.pipeline.evaluation import Evaluator
 from dovetail.placement.pipeline.pipeline import Pipeline
+from dovetail.placement.pipeline.ranking_cache import RankingCache
 
 HERE = "tests.unit.placement.outsiders"
 
@@ -19,7 +21,7 @@ def rows_by_both_ways(cluster: Cluster, pipeline: Pipeline, request: Request, ta
     return {pipeline.decide(request, task, repeats=True).row, fresh.decide(request, task).row}
 
 
-def test_a_shape_seen_for_the_second_time_gets_a_standing_and_the_same_answers() -> None:
+def test_a_shape_seen_for_the_second_time_gets_a_ranking_cache_and_the_same_answers() -> None:
     cluster = cluster_of({}, {}, {})
     pipeline = pipeline_of(cluster, scores={"least_loaded": 1})
     request = request_for(cluster, resources={"cpu": "100m"})
@@ -28,7 +30,7 @@ def test_a_shape_seen_for_the_second_time_gets_a_standing_and_the_same_answers()
 
 
 @pytest.mark.parametrize("bytes_held", [0, 2_000])
-def test_standings_beyond_the_memory_bound_are_forgotten_without_harm(
+def test_ranking_caches_beyond_the_memory_bound_are_forgotten_without_harm(
     bytes_held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline_module, "CACHE_BYTES", bytes_held)
@@ -118,3 +120,27 @@ def test_a_node_that_changed_while_it_was_out_of_the_question_is_scored_when_it_
     fresh = pipeline_of(cluster, scores={"least_loaded": 1})
     kept = pipeline.decide(request, "x", repeats=True).explanation
     assert kept == fresh.decide(request, "x").explanation
+
+
+def test_shapes_that_come_again_after_more_others_than_there_may_be_caches_get_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each would be made in vain: by the time its shape comes again, others have taken its place."""
+    made: list[str] = []
+
+    class Noticed(RankingCache):
+        def __init__(self, request: Request, evaluator: Evaluator, cluster: Cluster) -> None:
+            made.append(str(request.shape.amounts))
+            super().__init__(request, evaluator, cluster)
+
+    monkeypatch.setattr(pipeline_module, "RankingCache", Noticed)
+    monkeypatch.setattr(pipeline_module, "REMEMBERED_SHAPES", 4)
+    cluster = cluster_of({}, {})
+    pipeline = pipeline_of(cluster, scores={"least_loaded": 1})
+    requests = [request_for(cluster, resources={"cpu": f"{100 + i}m"}) for i in range(5)]
+    for step in range(20):
+        choose(pipeline, cluster, requests[step % 5], step)
+    assert not made
+    for step in range(20):
+        choose(pipeline, cluster, requests[step % 4], 20 + step)
+    assert len(made) == 4

@@ -28,7 +28,8 @@ from dovetail.placement.pipeline.refusal import unplaced
 KEEP_BEST = 5
 CACHE_BYTES = 64 * 2**20
 MAX_RANKING_CACHES = 256
-REMEMBERED_SHAPES = 4096
+#: As many as there may be caches: a shape that comes again later than that would find its cache gone again.
+REMEMBERED_SHAPES = MAX_RANKING_CACHES
 FUNNELS_KEPT = 4096
 #: Why nodes were not considered: others of its gang or group go elsewhere.
 OTHER_DOMAIN = "other_domain"
@@ -65,7 +66,8 @@ class Pipeline:
         self._cluster = cluster
         self._seed = seed
         self._ranking_caches: OrderedDict[Shape, RankingCache] = OrderedDict()
-        self._remembered: OrderedDict[Shape, None] = OrderedDict()
+        self._most_caches = MAX_RANKING_CACHES  # fewer in a large cluster
+        self._remembered: OrderedDict[Shape, None] = OrderedDict()  # shapes that came once, of late
         self._weights = tuple(zip(settings.scores, self.evaluator.weights, strict=True))
         self._refused: _Refused | None = None  # the last that fitted nowhere
         self._filters = [plugin.name for plugin in self.evaluator.filters]
@@ -221,14 +223,14 @@ class Pipeline:
             return found
         if not repeats and shape not in self._remembered:
             self._remembered[shape] = None
-            if len(self._remembered) > REMEMBERED_SHAPES:
+            while len(self._remembered) > min(REMEMBERED_SHAPES, self._most_caches):
                 self._remembered.popitem(last=False)
             return None
         found = RankingCache(request, self.evaluator, self._cluster)
         self._ranking_caches[shape] = found
         # All caches of one cluster are about as large as the newest.
-        most = min(MAX_RANKING_CACHES, max(1, CACHE_BYTES // found.size_bytes))
-        while len(self._ranking_caches) > most:
+        self._most_caches = min(MAX_RANKING_CACHES, max(1, CACHE_BYTES // found.size_bytes))
+        while len(self._ranking_caches) > self._most_caches:
             self._ranking_caches.popitem(last=False)
         return found
 
