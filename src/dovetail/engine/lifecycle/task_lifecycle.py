@@ -4,6 +4,7 @@ Guarantees: each transition keeps the workload's counts, the pending queue and t
 releasing the node's capacity, which the caller does once the task is known to be gone (`EngineState.release`).
 """
 
+from bisect import bisect_left
 from heapq import heappush
 
 from dovetail.engine.backfill.backfilling import started
@@ -17,7 +18,7 @@ from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition
 
 #: Tasks that one event ends or stops: a few milliseconds, and as much to write.
-ENDED_AT_ONCE = 200
+ENDED_AT_ONCE = 50
 #: Why a task is pending that was moved for a recovery.
 MOVED = "moved"
 
@@ -246,9 +247,9 @@ def _end_some(state: EngineState, work: Work, ending: Ending, limit: int, now: f
     chosen = range(first, min(first + limit, work.replicas))
     ending.next_replica = chosen.stop
     whole = chosen.stop >= work.replicas
-    pending = [*work.waiting, *work.delayed]
-    if not (whole and first == 0):
-        pending = [replica for replica in pending if replica in chosen]
+    work.waiting.sort()  # sorted is a heap
+    waiting = work.waiting[bisect_left(work.waiting, chosen.start) : bisect_left(work.waiting, chosen.stop)]
+    pending = [*waiting, *[replica for replica in work.delayed if replica in chosen]]
     commands = end_pending(state, work, pending, ending.state, ending.reason, ending.message, now)
     for replica in chosen:
         live = work.tasks.get(replica)
@@ -267,7 +268,11 @@ def end_pending(
 ) -> list[Command]:
     """End these of its pending tasks."""
     chosen = sorted(pending)
-    work.waiting = sorted(set(work.waiting).difference(chosen))  # sorted is a heap
+    if chosen:
+        work.waiting.sort()  # sorted is a heap
+        first, stop = bisect_left(work.waiting, chosen[0]), bisect_left(work.waiting, chosen[-1] + 1)
+        ended = set(chosen)
+        work.waiting[first:stop] = [replica for replica in work.waiting[first:stop] if replica not in ended]
     for replica in chosen:
         if work.delayed.pop(replica, None) is not None:
             state.timers.clear(TimerKind.RETRY, TaskId(work.id, replica))
