@@ -32,7 +32,8 @@ from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store, StoreError
 
-SENT_AT_ONCE = 200  # commands, between two turns of others
+SENT_AT_ONCE = 50  # commands, between two turns of others
+HEARING = 0.5  # of a turn; the rest is for decisions, so that what comes in is decided in the same turn if it can be
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 REMEMBER_EVERY_S = 60.0
@@ -76,7 +77,6 @@ class ControlLoop:
         self._ring = ring  # new history was written
         self._collect_garbage = collect_garbage
         self._handed_over = asyncio.Event()  # the last step is being written
-        self._postponed = False  # the last turn had no time left to decide
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
         self._remembered_at = time.time()
@@ -134,7 +134,7 @@ class ControlLoop:
 
     def _turn(self) -> LoopStep:
         began = time.perf_counter()
-        until = began + self._pace.turn_s
+        hears_until, until = began + self._pace.turn_s * HEARING, began + self._pace.turn_s
         now = time.time()
         step = LoopStep(Batch(at=now))
         commands: list[Command] = []
@@ -143,13 +143,9 @@ class ControlLoop:
                 commands += self._accept(item, now, step)
             else:
                 commands += self._hear(item, now, step)
-            if time.perf_counter() > until:
+            if time.perf_counter() > hears_until:
                 break  # the next turn takes the others
-        if time.perf_counter() > until and not self._postponed:
-            self._postponed = True  # to the next turn, which decides in any case
-        else:
-            commands += self._decide(now, until)
-            self._postponed = False
+        commands += self._decide(now, until)
         batch = step.batch
         batch.changes = self._engine.take_changes(now)
         self._admission.counts.update(batch.changes.workloads)
@@ -264,7 +260,8 @@ class ControlLoop:
             log.warning("learned values of the last minute are lost", error=str(error))
 
     def _decide(self, now: float, until: float) -> list[Command]:
-        """In Ticks that are far shorter than a slice, so that it ends in time whatever a decision costs."""
+        """At least one Tick, if there is anything to decide. Ticks are far shorter than a slice, so that the turn ends
+        in time whatever a decision costs."""
         due = [at for at in self._wakes if at <= now]
         if not self._engine.busy and not due:
             return []

@@ -4,7 +4,7 @@ Who sends a request waits for the turn that is under way, for the step before it
 turns and small steps keep that short; long ones cost less a decision.
 """
 
-FEWEST, MOST = 16, 20_000  # effort of a Tick
+FEWEST, MOST = 2, 20_000  # effort of a Tick
 TICKS_OF_SLICE = 4
 WRITE_SLICES = 2
 FASTEST_GROWTH = 1.5
