@@ -17,7 +17,7 @@ from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition
 
-#: Tasks that one event ends or stops: a few milliseconds, and as much to write.
+#: Tasks that one event ends or stops: a millisecond or two, and as much to write.
 ENDED_AT_ONCE = 50
 #: Why a task is pending that was moved for a recovery.
 MOVED = "moved"
