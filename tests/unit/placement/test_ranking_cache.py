@@ -134,13 +134,12 @@ def test_shapes_that_come_again_after_more_others_than_there_may_be_caches_get_n
             super().__init__(request, evaluator, cluster)
 
     monkeypatch.setattr(pipeline_module, "RankingCache", Noticed)
-    monkeypatch.setattr(pipeline_module, "REMEMBERED_SHAPES", 4)
     cluster = cluster_of({}, {})
     pipeline = pipeline_of(cluster, scores={"least_loaded": 1})
-    requests = [request_for(cluster, resources={"cpu": f"{100 + i}m"}) for i in range(5)]
-    for step in range(20):
-        choose(pipeline, cluster, requests[step % 5], step)
+    shapes = pipeline_module.MAX_RANKING_CACHES + 1
+    requests = [request_for(cluster, resources={"cpu": f"{1 + i}m"}) for i in range(shapes)]
+    for task in range(2 * shapes):
+        pipeline.decide(requests[task % shapes], str(task))
     assert not made
-    for step in range(20):
-        choose(pipeline, cluster, requests[step % 4], 20 + step)
-    assert len(made) == 4
+    pipeline.decide(requests[-1], "again")
+    assert len(made) == 1
