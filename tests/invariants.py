@@ -1,5 +1,8 @@
 """Invariants of the tables, checked by tests after every step. A violation is a bug in the table that is named."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 import numpy as np
 
 from dovetail.cluster.devices import SEVERAL
@@ -9,8 +12,10 @@ from dovetail.cluster.placements import AttachedVolumes
 from dovetail.cluster.resources import loads
 from dovetail.cluster.selector_counts import SelectorCounts
 from dovetail.cluster.state import Cluster
+from dovetail.engine.state.work import Work
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import GPU
+from dovetail.model.task import TaskState
 from dovetail.model.workloads.affinity import HOST
 
 
@@ -58,6 +63,22 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     _check_volumes(cluster)
     _check_bandwidth(cluster)
     _check_rows(cluster)
+
+
+def check_work(works: Iterable[Work]) -> None:
+    """Count the tasks of live work again."""
+    for work in works:
+        states = Counter(task.state for task in work.tasks.values())
+        states[TaskState.PENDING] += work.replicas - len(work.tasks)
+        started = states[TaskState.RUNNING] + states[TaskState.STOPPING]
+        found = (work.pending, work.holding, work.started, work.stopping, work.succeeded, work.failed, work.stopped)
+        counted = (
+            states[TaskState.PENDING],
+            started + states[TaskState.PLACED] + states[TaskState.BOUND],
+            started,
+            *(states[one] for one in (TaskState.STOPPING, TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED)),
+        )
+        _must(found == counted, f"{work.name} has tasks {counted} by state, and counts {found}")
 
 
 def _check_devices(cluster: Cluster, within_capacity: bool) -> None:

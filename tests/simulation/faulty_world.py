@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from tests.invariants import check_invariants
+from tests.invariants import check_invariants, check_work
 from tests.simulation.notebook import Notebook
 
 from dovetail.engine.engine import Engine
@@ -241,6 +241,7 @@ class FaultyWorld:
         """The tables agree; each task is waiting, on a node, or ended, and only where its attempt is."""
         state = self.engine._state
         check_invariants(state.cluster, within_capacity=not self.capacity_may_shrink)
+        check_work(state.work.values())
         for work in state.work.values():
             queued, parked = work.id in state.pending.queue_of(work), work.id in state.pending.blocked["default"]
             shelved = any(work.id in over for over in state.pending.over_quota.values())

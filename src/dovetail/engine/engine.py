@@ -142,6 +142,11 @@ class Engine:
         return self._state.changes.decisions
 
     @property
+    def changed(self) -> int:
+        """How many tasks have changed since `take_changes`."""
+        return len(self._state.changes.tasks)
+
+    @property
     def spent(self) -> int:
         """Of the limit of the last Tick."""
         return self._state.spent

@@ -159,7 +159,6 @@ def retry_asked(state: EngineState, event: RetryAsked, now: float) -> list[Comma
         return []
     for replica, live in work.tasks.items():
         if live.state is TaskState.FAILED:
-            work.done -= 1
             state.changes.attempt_ended(live.attempt_record(TaskId(work.id, replica), live.state, live.message, now))
             work.move(live, TaskState.PENDING, RETRIED, event.reason)
             work.tasks[replica] = LiveTask(attempt=live.attempt, reason=RETRIED, message=event.reason)
@@ -214,8 +213,5 @@ def _restore_task(work: Work, record: TaskRecord) -> str | None:
     work.tasks[replica] = LiveTask.of_record(record)
     if record.state is TaskState.PENDING:
         work.waiting.append(replica)
-    work.holding += record.state.holds_node
-    work.stopping += record.state is TaskState.STOPPING
-    work.done += record.state.finished
-    work.succeeded += record.state is TaskState.SUCCEEDED
+    work.count(record.state, 1)
     return record.node if record.state.holds_node else None

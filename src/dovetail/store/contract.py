@@ -109,8 +109,9 @@ class Store(Protocol):
         """What `restore` would return now, read when the answer is called, once, on any thread. Quick: it only fixes
         the view."""
 
-    def write(self, batch: Batch) -> None:
-        """All of it, durably, or StoreError and nothing of it.
+    def write(self, batch: Batch, committing: Callable[[], object] | None = None) -> None:
+        """All of it, durably, or StoreError and nothing of it. `committing` is called when all rows are handed to the
+        database and only the commit is left, which mostly waits for the disk.
 
         Fresh tasks of a submitted workload need not be written (`unwritten`). A command that is done goes from the
         outbox before new ones come in; a decision replaces the earlier one about the same attempt; the first response

@@ -81,10 +81,12 @@ class SqlStore(Reads):
 
         return read
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: Batch, committing: Callable[[], object] | None = None) -> None:
         if batch:
             with self._writing() as (connection, batches):
                 batches.write(connection, batch)
+                if committing is not None:
+                    committing()
 
     def put_backend(self, record: BackendRecord, line: HistoryLine | None = None) -> None:
         with self._writing() as (connection, batches):

@@ -205,10 +205,10 @@ def test_what_was_learned_is_written_now_and_then_while_anything_happens(
     async def play(plane: ControlPlane) -> None:
         write = plane.store.write
 
-        def noticing(batch: Any) -> None:
+        def noticing(batch: Any, *committing: Any) -> None:
             if batch.changes.memory:
                 written.append(batch.changes.memory)
-            write(batch)
+            write(batch, *committing)
 
         monkeypatch.setattr(plane.store, "write", noticing)
         await plane.submit([quick("a")])

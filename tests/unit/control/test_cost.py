@@ -217,9 +217,9 @@ def test_costs_are_added_up_only_as_far_as_everything_is_durable(
         await plane.start()
         real = plane.store.write
 
-        def slow(batch: Batch) -> None:
+        def slow(batch: Batch, *committing: Any) -> None:
             may_write.wait(60)
-            real(batch)
+            real(batch, *committing)
 
         monkeypatch.setattr(plane.store, "write", slow)
         try:

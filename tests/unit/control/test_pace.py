@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dovetail.control.loop.giving_way import in_pieces
-from dovetail.control.loop.pace import FEWEST, MOST, TICKS_OF_SLICE, WRITE_SLICES, TurnPace
+from dovetail.control.loop.pace import FEWEST, FEWEST_ROWS, MOST, TICKS_OF_SLICE, WRITE_SLICES, TurnPace
 
 SLICE_S = 0.008
 
@@ -28,14 +28,13 @@ def test_little_work_says_nothing_about_how_long_much_would_take() -> None:
     assert pace.limit == before
 
 
-def test_steps_that_are_slow_to_write_shorten_turns_until_they_are_fast_again() -> None:
+@pytest.mark.parametrize("each_s", [1e-6, 1e-5, 1e-4, 1e-3])
+def test_a_step_has_as_many_rows_as_can_be_written_in_time(each_s: float) -> None:
     pace = TurnPace(SLICE_S)
-    for _ in range(100):
-        pace.wrote(2 * WRITE_SLICES * SLICE_S)
-    assert pace.turn_s == pytest.approx(SLICE_S / 10)
-    for _ in range(100):
-        pace.wrote(SLICE_S)
-    assert pace.turn_s == SLICE_S
+    for _ in range(20):
+        pace.wrote(pace.most_rows, pace.most_rows * each_s)
+    target_s = SLICE_S * WRITE_SLICES
+    assert pace.most_rows == pytest.approx(min(max(target_s / each_s, FEWEST_ROWS), MOST), rel=0.1)
 
 
 def test_long_work_leaves_others_time_for_several_turns() -> None:

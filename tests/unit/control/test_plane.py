@@ -176,10 +176,10 @@ def test_nothing_is_accepted_while_the_store_fails_and_all_goes_on_when_it_works
     async def play(plane: ControlPlane) -> None:
         write, broken = plane.store.write, asyncio.Event()
 
-        def failing(batch: Batch) -> None:
+        def failing(batch: Batch, *committing: Any) -> None:
             if broken.is_set():
                 raise StoreError("disk full")
-            write(batch)
+            write(batch, *committing)
 
         monkeypatch.setattr(plane.store, "write", failing)
         broken.set()
@@ -244,7 +244,8 @@ def test_a_registered_node_is_offline_when_silent_and_back_when_it_speaks(tmp_pa
         await plane.submit([work("a", backends={"allow": ["registered"]})])
         await until(lambda: plane.store.counts()["starting"] == 1, "placed")
         reply = await plane.nodes.heartbeat("agent", {"cpu": 500}, [])
-        await until(lambda: bool(reply.run), "told what to run")
+        while not reply.run:
+            reply = await plane.nodes.orders("agent", reply.version, 60.0)
         assert reply.run[0].key == "1.0.1"
         await until(lambda: plane.questions.nodes.use("agent").status == "offline", "silence is noticed")
         await plane.nodes.heartbeat("agent", None, [])

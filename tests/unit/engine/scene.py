@@ -6,7 +6,7 @@ what a test says: nothing starts, stops or ends by itself.
 
 from typing import Any
 
-from tests.invariants import check_invariants
+from tests.invariants import check_invariants, check_work
 from tests.simulation.notebook import Notebook
 
 from dovetail.engine.engine import Engine
@@ -48,6 +48,7 @@ class Scene:
     def hear(self, event: Event) -> list[Command]:
         commands = self.engine.handle(event, self.now)
         check_invariants(self.engine._state.cluster)
+        check_work(self.engine._state.work.values())
         if isinstance(event, Submitted):
             self.notebook.submitted(self.engine, event.workload, event.spec, self.now)
         changes = self.engine.take_changes(self.now)
@@ -121,6 +122,7 @@ class Scene:
         self.engine = Engine(self.settings)
         self.engine.restore(self.notebook.snapshot())
         check_invariants(self.engine._state.cluster)
+        check_work(self.engine._state.work.values())
 
     # --- what can be seen ------------------------------------------------------------------------------------
 

@@ -31,6 +31,9 @@ from dovetail.control.telemetry.logs import configure_logs
 
 _FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
 _BACKLOG = 2048
+#: How long a thread may keep the interpreter while another wants it. Requests give it up at every write to a socket,
+#: and would wait for Python's usual 5 ms each time while a step is written.
+_SWITCH_S = 0.0005
 _KEEP_ALIVE_S = 75  # longer than the usual heartbeat: a new connection costs more than a heartbeat, with TLS many times
 
 log = structlog.get_logger()
@@ -47,6 +50,7 @@ def serve_until_stopped(settings: Settings, announce: Announce, beside: Beside |
         for_people = settings.logging.model_copy(update={"format": "console"})
         settings = settings.model_copy(update={"logging": for_people})
     configure_logs(settings.logging.level, settings.logging.format)
+    sys.setswitchinterval(_SWITCH_S)
     listener = bound(settings.listen.host, settings.listen.port)
     with contextlib.closing(listener), asyncio.Runner(loop_factory=fast_loop()) as runner:
         runner.run(_serve(settings, listener, announce, beside))

@@ -1,4 +1,4 @@
-"""The control loop: take events, decide for a slice of time, write one durable step, then send commands and answers.
+"""The control loop: take events, decide for a slice of time, write one durable step, then answer and send commands.
 
 Guarantees: nothing leaves the control plane before the step behind it is durable. The engine may be one step ahead of
 the store. If the store fails, the step is retried until it succeeds; meanwhile nothing is accepted or sent. If the
@@ -34,6 +34,7 @@ from dovetail.store.contract import Store, StoreError
 
 SENT_AT_ONCE = 50  # commands, between two turns of others
 HEARING = 0.5  # of a turn; the rest is for decisions, so that what comes in is decided in the same turn if it can be
+COMMIT_S = 0.003  # a disk that takes longer for a step is not waited for
 RETRY_STORE_S = 1.0
 ANSWERS_KEPT = 1000
 REMEMBER_EVERY_S = 60.0
@@ -76,7 +77,8 @@ class ControlLoop:
         self._written = written
         self._ring = ring  # new history was written
         self._collect_garbage = collect_garbage
-        self._handed_over = asyncio.Event()  # the last step is being written
+        self._rows_written = asyncio.Event()  # of the last step; a slow disk may still have to commit them
+        self._commit_timer: asyncio.TimerHandle | None = None  # the commit under way may take so long
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
         self._remembered_at = time.time()
@@ -93,9 +95,10 @@ class ControlLoop:
         return self._unwritten[0] if self._unwritten else time.time()
 
     async def run(self) -> None:
-        """Until cancelled. While one step is written, the next is decided."""
+        """Until cancelled. The next step is decided when the last one is written, or while a slow disk commits it.
+        Writing rows and deciding both need the interpreter: at the same time they take longer than in turn."""
         steps: asyncio.Queue[LoopStep] = asyncio.Queue(maxsize=1)
-        self._handed_over.set()
+        self._rows_written.set()
         async with asyncio.TaskGroup() as both:
             both.create_task(self._decide_steps(steps))
             both.create_task(self._write_steps(steps))
@@ -107,30 +110,33 @@ class ControlLoop:
                 await give_way(took_s * REST)
             else:
                 await self.inbox.wait(self._seconds_to_wake())
-            # One step is written, one waits, and no third is made: who comes now would have to wait for all of them.
-            await self._handed_over.wait()
+            self._collect_garbage()
+            await self._rows_written.wait()
             began = time.perf_counter()
             step = self._turn()
             took_s = time.perf_counter() - began
             if step.batch:
                 self._unwritten.append(step.batch.at)
             if step.batch or step.promises:
-                self._handed_over.clear()
+                self._rows_written.clear()
                 await steps.put(step)
-            self._collect_garbage()
 
     async def _write_steps(self, steps: asyncio.Queue[LoopStep]) -> None:
         """In order: a sender is answered only when everything before its request is durable too."""
         while True:
             step = await steps.get()
-            self._handed_over.set()
             if step.batch:
                 await self._write(step.batch)
                 self._unwritten.popleft()
-                await self._after_write(step)
+            if self._commit_timer is not None:
+                self._commit_timer.cancel()
+            if steps.empty():  # else the next step was decided meanwhile, and is written first
+                self._rows_written.set()
             for promise, result in step.promises:
                 if not promise.done():
                     promise.set_exception(result) if isinstance(result, Exception) else promise.set_result(result)
+            if step.batch:
+                await self._after_write(step)
 
     def _turn(self) -> LoopStep:
         began = time.perf_counter()
@@ -143,7 +149,7 @@ class ControlLoop:
                 commands += self._accept(item, now, step)
             else:
                 commands += self._hear(item, now, step)
-            if time.perf_counter() > hears_until:
+            if time.perf_counter() > hears_until or self._engine.changed >= self._pace.most_rows:
                 break  # the next turn takes the others
         commands += self._decide(now, until)
         batch = step.batch
@@ -261,7 +267,7 @@ class ControlLoop:
 
     def _decide(self, now: float, until: float) -> list[Command]:
         """At least one Tick, if there is anything to decide. Ticks are far shorter than a slice, so that the turn ends
-        in time whatever a decision costs."""
+        in time whatever a decision costs, and as much can be written as was decided."""
         due = [at for at in self._wakes if at <= now]
         if not self._engine.busy and not due:
             return []
@@ -276,14 +282,19 @@ class ControlLoop:
             if len(self._engine.decisions) > before:
                 self._metrics.decided(self._engine.decisions[before:], elapsed_s)
             self._pace.ticked(self._engine.spent, elapsed_s)
-            if not self._engine.busy or ended + elapsed_s > until:
+            if not self._engine.busy or ended + elapsed_s > until or self._engine.changed >= self._pace.most_rows:
                 return commands
 
     async def _write(self, batch: Batch) -> None:
         began = time.perf_counter()
+        loop, rows = asyncio.get_running_loop(), len(batch.changes.tasks) + len(batch.submitted)
+
+        def committing() -> None:
+            loop.call_soon_threadsafe(self._committing, rows, time.perf_counter() - began)
+
         while True:
             try:
-                await on_store_thread(self._store.write, batch)
+                await on_store_thread(self._store.write, batch, committing)
             except StoreError as error:
                 if str(error) != self.trouble:
                     log.error("the store cannot be written; trying again", error=str(error))
@@ -294,9 +305,12 @@ class ControlLoop:
         if self.trouble:
             log.info("the store can be written again")
             self.trouble = ""
-        elapsed_s = time.perf_counter() - began
-        self._pace.wrote(elapsed_s)
-        self._metrics.slice_s.labels("write").observe(elapsed_s)
+        self._metrics.slice_s.labels("write").observe(time.perf_counter() - began)
+
+    def _committing(self, rows: int, elapsed_s: float) -> None:
+        """So many rows are handed to the database, after so long."""
+        self._pace.wrote(rows, elapsed_s)
+        self._commit_timer = asyncio.get_running_loop().call_later(COMMIT_S, self._rows_written.set)
 
     def _seconds_to_wake(self) -> float | None:
         moments = [*self._wakes, self._remembered_at + REMEMBER_EVERY_S] if self._learned else self._wakes

@@ -151,7 +151,7 @@ class RequestLimits(Strict):
 
 
 class LoopSettings(Strict):
-    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.008
+    slice: Annotated[Duration, Field(ge=0.001, le=1)] = 0.005
     """How long the engine decides before it hands its decisions over and takes new events. Longer slices decide more a
     second; requests wait longer beside them."""
     parallel: Annotated[Count, Field(ge=1, le=1000)] = 32

@@ -70,7 +70,7 @@ def arrived(state: EngineState, event: WorkArrived, now: float) -> list[Command]
         work.tasks[replica] = LiveTask(
             TaskState.RUNNING, 1, node, backend, "found", f"was on {node} already", placed_at=since, started_at=since
         )
-        work.holding += 1
+        work.count(TaskState.RUNNING, 1)
         work.started_at = since
         state.changes.tasks[TaskId(work.id, replica)] = None
     _admit(state, work, now)

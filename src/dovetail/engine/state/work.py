@@ -12,7 +12,6 @@ Guarantees: bookkeeping only. Leaves to others: placing (`group_placing`), and w
 (`task_lifecycle`).
 """
 
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -76,9 +75,11 @@ class Work:
     after: dict[int, Condition] = field(default_factory=dict)  # workloads it still waits for
     queue_place: QueuePlace = QueuePlace.NOWHERE
     holding: int = 0  # tasks that hold a node
+    started: int = 0  # of those, running or told to stop
     stopping: int = 0  # of those, told to stop
     done: int = 0  # tasks that are finished
     succeeded: int = 0  # of those
+    failed: int = 0  # likewise
     reason: str = ""
     message: str = ""
     started_at: float | None = None
@@ -138,6 +139,16 @@ class Work:
         return Held(self.queue, self.terms.user, dict(self.terms.shape.amounts))
 
     @property
+    def pending(self) -> int:
+        """Tasks without a node that are not finished."""
+        return self.replicas - self.holding - self.done
+
+    @property
+    def stopped(self) -> int:
+        """Tasks that were cancelled, by a user or because others failed."""
+        return self.done - self.succeeded - self.failed
+
+    @property
     def gang_short(self) -> int:
         """How many tasks like its own must find a node together; 0 where each may start by itself."""
         return 0 if self.group is None else self.group.short_of(self)
@@ -185,47 +196,52 @@ class Work:
         """One step of a task's life, and what follows from it for the counts."""
         if (live.state, state) not in MOVES:
             raise ForbiddenMove(f"{live.state} → {state} ({reason})")
-        self.holding += (state in HOLDING) - (live.state in HOLDING)
-        self.stopping += (state is TaskState.STOPPING) - (live.state is TaskState.STOPPING)
-        if state in FINISHED:
-            self.done += 1
-            self.succeeded += state is TaskState.SUCCEEDED
+        self.count(live.state, -1)
+        self.count(state, 1)
         live.state, live.reason, live.message = state, reason, message
 
+    def count(self, state: TaskState, more: int) -> None:
+        """So many more of its tasks are in this state. Those that are pending are all that are in no other."""
+        if state in HOLDING:
+            self.holding += more
+            if state is TaskState.RUNNING or state is TaskState.STOPPING:
+                self.started += more
+            if state is TaskState.STOPPING:
+                self.stopping += more
+        elif state in FINISHED:
+            self.done += more
+            if state is TaskState.SUCCEEDED:
+                self.succeeded += more
+            elif state is TaskState.FAILED:
+                self.failed += more
+
     def record(self, now: float) -> WorkloadRecord:
-        counts: Counter[TaskState] = Counter()
-        if len(self.tasks) == 1:  # by far the commonest, and not worth the counting
-            counts[next(iter(self.tasks.values())).state] = 1
-        else:
-            counts.update([task.state for task in self.tasks.values()])
-        counts[TaskState.PENDING] += self.replicas - len(self.tasks)
-        active = sum([count for state, count in counts.items() if state in HOLDING])
-        state = _workload_state(counts, active, self.cancelled, bool(self.terminal_reason))
+        """From its counts: a step that changes one task of ten thousand looks at no other."""
+        state = _workload_state(self)
         reason, message = _end_words(self, state) if state.finished else (self.reason, self.message)
         return WorkloadRecord(
             id=self.id,
             state=state,
             reason=reason,
             message=message,
-            pending=counts[TaskState.PENDING],
-            active=active,
-            succeeded=counts[TaskState.SUCCEEDED],
-            failed=counts[TaskState.FAILED],
-            cancelled=counts[TaskState.CANCELLED],
+            pending=self.pending,
+            active=self.holding,
+            succeeded=self.succeeded,
+            failed=self.failed,
+            cancelled=self.stopped,
             started_at=self.started_at,
             finished_at=now if state.finished else None,
         )
 
 
-def _workload_state(counts: Counter[TaskState], active: int, cancelled: bool, terminal_reason: bool) -> WorkloadState:
-    if active:
-        running = counts[TaskState.RUNNING] or counts[TaskState.STOPPING]
-        return WorkloadState.RUNNING if running else WorkloadState.STARTING
-    if counts[TaskState.PENDING]:
+def _workload_state(work: Work) -> WorkloadState:
+    if work.holding:
+        return WorkloadState.RUNNING if work.started else WorkloadState.STARTING
+    if work.pending:
         return WorkloadState.PENDING
-    if cancelled and counts[TaskState.CANCELLED]:
+    if work.cancelled and work.stopped:
         return WorkloadState.CANCELLED
-    failed = counts[TaskState.FAILED] or (terminal_reason and counts[TaskState.CANCELLED])
+    failed = work.failed or (work.terminal_reason and work.stopped)
     return WorkloadState.FAILED if failed else WorkloadState.SUCCEEDED
 
 
