@@ -2,9 +2,9 @@
 
 Most of what `dovetail serve` or a `dovetail` command costs are its imports, on every start. `WarmProcess` takes the
 command that `subprocess.Popen` would take, `[sys.executable, "-m", module, …]`, and gives a process with its own
-session, environment, folder, standard streams, signals and exit status. It ends as any Python program ends, except that
-its modules are not taken apart one by one, which would cost more than most starts. Shared are only the imports, and with
-them the seed of hashes; so a test of what depends on how an interpreter starts or ends uses `Popen`.
+session, environment, folder, standard streams, signals and exit status. It ends as any Python program ends, except
+that its modules are not taken apart one by one, which would cost more than most starts. Shared are only the imports,
+and with them the seed of hashes; so a test of what depends on how an interpreter starts or ends uses `Popen`.
 
 `WarmProcess` is the test's end. Below it is the other end: a process that waits on its socket for commands, forks, and
 tells how each process ended. When the test run closes the socket, however that comes about, it kills what still runs.
@@ -326,7 +326,7 @@ class _Starter:
 
 
 def _end(error: BaseException | None) -> None:
-    """What an interpreter does when its main program has ended, except to free the memory, which the end does anyway."""
+    """What an interpreter does when its main program has ended, except to free the memory, which happens anyway."""
     status = 0
     if isinstance(error, SystemExit):
         status = _exit_status(error.code)
