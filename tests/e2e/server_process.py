@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 from tests.servers.daemon import START_S
 from tests.servers.own_token import OWN_TOKEN
-from tests.servers.warm_process import WarmProcess
+from tests.servers.warm_process import MIGRATE_ANEW, WarmProcess
 
 STOP_S = 60.0
 
@@ -40,11 +40,14 @@ class ServerProcess:
         # One client for all, without certificates: loading those takes longer than a request.
         self.http = httpx.Client(auth=OWN_TOKEN, base_url=self.url, timeout=60, trust_env=False, verify=False)
 
-    def start(self, *, wait: bool = True, cold: bool = False) -> None:
-        """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it."""
+    def start(self, *, wait: bool = True, cold: bool = False, migrate_anew: bool = False) -> None:
+        """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it. A new
+        database is a copy (`fresh_databases`), unless it is to `migrate_anew`."""
         command = [sys.executable, "-m", "dovetail", "serve", "--config", str(self._config)]
         command += ["--data", str(self.data), "--port", str(self.port)]
         env = {key: value for key, value in os.environ.items() if not key.startswith("DOVETAIL_")}
+        if migrate_anew:
+            env[MIGRATE_ANEW] = "yes"
         with self.log.open("ab") as log:
             if cold:
                 self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)

@@ -66,12 +66,15 @@ SERVERS = {
     ),
     "kubernetes": ("dovetail.cli.kubernetes.scheduler", "dovetail.cli.kubernetes.extender"),
 }
-#: What servers do once, soon after their start, and takes more than the start itself.
+#: What servers do once, at their start or soon after it, and takes more than the start itself.
 FIRST_CALLS = (
+    "tests.servers.fresh_databases:make_all",
     "dovetail.constraints.syntax.parser:warm_up",
     "dovetail.placement.recovery.optimum:warm_up",
     "dovetail.model.plugin_loading:installed_entry_points",
 )
+#: In the environment of a server that makes its database itself (`fresh_databases`).
+MIGRATE_ANEW = "TEST_MIGRATES_ANEW"
 _MOST_BYTES = 1_000_000
 _STATUS_BYTES = 100
 _CANNOT_FLUSH = 120  # the exit status of an interpreter that cannot write the last of its output
@@ -235,6 +238,10 @@ class _Order:
         os.environ.clear()
         os.environ.update(self.environment)
         time.tzset()
+        if MIGRATE_ANEW in self.environment:
+            from tests.servers.fresh_databases import migrate_anew
+
+            migrate_anew()
         del sys.modules[self.module]  # it is imported once more, as the main program
         sys.argv = [self.module, *self.arguments]
         runpy.run_module(self.module, run_name="__main__", alter_sys=True)

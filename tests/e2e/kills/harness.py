@@ -107,7 +107,7 @@ class KillRun:
         """The first start makes the database, and is killed meanwhile as often as any other."""
         scene, server = self._scene, self._scene.server
         for _ in range(FIRST_KILLS):
-            server.start(wait=False)
+            server.start(wait=False, migrate_anew=True)
             scene.wait(scene.start_s)
             server.kill()
             self.report.faults["kill_while_first_starting"] += 1
