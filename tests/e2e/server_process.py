@@ -34,19 +34,19 @@ class ServerProcess:
         scheme = "https" if (settings or {}).get("listen", {}).get("tls") else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
+        self.migrates_anew = False  # a new database is a copy (`fresh_databases`), unless this is set
         self._config = folder / "settings.json"
         self._config.write_text(json.dumps(settings or {}))
         self._process: subprocess.Popen[bytes] | WarmProcess | None = None
         # One client for all, without certificates: loading those takes longer than a request.
         self.http = httpx.Client(auth=OWN_TOKEN, base_url=self.url, timeout=60, trust_env=False, verify=False)
 
-    def start(self, *, wait: bool = True, cold: bool = False, migrate_anew: bool = False) -> None:
-        """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it. A new
-        database is a copy (`fresh_databases`), unless it is to `migrate_anew`."""
+    def start(self, *, wait: bool = True, cold: bool = False) -> None:
+        """Without its imports (`warm_process`), unless it is `cold`: then everything is as a user starts it."""
         command = [sys.executable, "-m", "dovetail", "serve", "--config", str(self._config)]
         command += ["--data", str(self.data), "--port", str(self.port)]
         env = {key: value for key, value in os.environ.items() if not key.startswith("DOVETAIL_")}
-        if migrate_anew:
+        if self.migrates_anew:
             env[MIGRATE_ANEW] = "yes"
         with self.log.open("ab") as log:
             if cold:

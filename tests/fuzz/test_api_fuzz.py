@@ -15,7 +15,7 @@ def test_random_requests_get_the_answers_that_are_described(tmp_path: Path) -> N
 
     with fuzzed_server(tmp_path) as server:
         fuzzer = ApiFuzzer(server, SEED, examples=1)
-        fuzzer.valid(0, runs=3)
+        fuzzer.valid(0, runs=1)
         fuzzer.hostile(0)
         assert server.alive
     report = fuzzer.report

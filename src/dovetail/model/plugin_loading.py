@@ -11,7 +11,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import Any
+from typing import Any, cast
 
 
 class PluginError(Exception):
@@ -40,7 +40,7 @@ def installed_entry_points() -> EntryPoints:
 
 @lru_cache(maxsize=1)
 def _entry_points(path: tuple[tuple[str, int], ...]) -> EntryPoints:  # noqa: ARG001 - the key of the cache
-    return entry_points()
+    return cast("EntryPoints", entry_points())  # of another class in Python 3.11, which can select as well
 
 
 def _changed_ns(folder: str) -> int:

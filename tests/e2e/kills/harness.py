@@ -106,8 +106,9 @@ class KillRun:
     def _start(self) -> None:
         """The first start makes the database, and is killed meanwhile as often as any other."""
         scene, server = self._scene, self._scene.server
+        server.migrates_anew = True
         for _ in range(FIRST_KILLS):
-            server.start(wait=False, migrate_anew=True)
+            server.start(wait=False)
             scene.wait(scene.start_s)
             server.kill()
             self.report.faults["kill_while_first_starting"] += 1
