@@ -8,6 +8,7 @@ property tests try, `tests/examples.py` decides.
 """
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -28,6 +29,14 @@ pytest_plugins = ["tests.servers.fixtures", "tests.cpu_report"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: programs under test inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+gc.disable()  # until all tests are collected: nearly everything made until then lasts
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # no collection looks at eleven thousand tests
+    gc.enable()
 
 
 def keep_files_in_memory() -> None:

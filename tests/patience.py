@@ -14,8 +14,8 @@ T = TypeVar("T")
 
 
 #: The longer something takes, the less often it is asked for: most questions are requests to a server that is busy.
-LONGEST_PAUSE_S = 0.1
-PAUSE_OF_ELAPSED = 1 / 20
+LONGEST_PAUSE_S = 0.25
+PAUSE_OF_ELAPSED = 1 / 8
 
 
 async def until(holds: Callable[[], bool], what: str, every_s: float = 0.01) -> None:

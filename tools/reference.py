@@ -96,7 +96,7 @@ def _read(name: str) -> str:
 
 def sections(file: Path = FIELDS) -> list[dict[str, Any]]:
     """What a file of fields says, section by section."""
-    found: list[dict[str, Any]] = yaml.safe_load(file.read_text())
+    found: list[dict[str, Any]] = yaml.load(file.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 from tests.servers.daemon import START_S
 from tests.servers.own_token import OWN_TOKEN
-from tests.servers.warm_process import WarmProcess
+from tests.servers.warm_process import MIGRATE_ANEW, WarmProcess
 
 STOP_S = 60.0
 
@@ -34,6 +34,7 @@ class ServerProcess:
         scheme = "https" if (settings or {}).get("listen", {}).get("tls") else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
+        self.migrates_anew = False  # a new database is a copy (`fresh_databases`), unless this is set
         self._config = folder / "settings.json"
         self._config.write_text(json.dumps(settings or {}))
         self._process: subprocess.Popen[bytes] | WarmProcess | None = None
@@ -45,6 +46,8 @@ class ServerProcess:
         command = [sys.executable, "-m", "dovetail", "serve", "--config", str(self._config)]
         command += ["--data", str(self.data), "--port", str(self.port)]
         env = {key: value for key, value in os.environ.items() if not key.startswith("DOVETAIL_")}
+        if self.migrates_anew:
+            env[MIGRATE_ANEW] = "yes"
         with self.log.open("ab") as log:
             if cold:
                 self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=env)

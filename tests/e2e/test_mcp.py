@@ -17,9 +17,7 @@ from tests.patience import wait_for
 
 from dovetail.client import Client
 
-mcp = pytest.importorskip("mcp", reason="needs the package mcp (pip install mcp)")
-
-pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("mcp")]
+pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("mcp"), pytest.mark.usefixtures("mcp")]
 
 T = TypeVar("T")
 SETTINGS = {
@@ -63,6 +61,12 @@ MISTAKES: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.fixture(scope="module")
+def mcp() -> Any:
+    """Imported by the worker that runs these tests, not by all that collect them."""
+    return pytest.importorskip("mcp", reason="needs the package mcp (pip install mcp)")
+
+
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     with ServerProcess(tmp_path_factory.mktemp("mcp"), SETTINGS) as found:
         with Client(found.url) as client:
@@ -73,6 +77,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 def over_stdio(url: str, use: Callable[[Any], Awaitable[T]]) -> T:
+    import mcp
+
     async def talk() -> T:
         given = mcp.StdioServerParameters(command=sys.executable, args=["-m", "dovetail", "mcp"], env=clean(url))
         async with mcp.Client(given) as client:
@@ -146,6 +152,7 @@ def test_a_control_plane_that_is_away_is_said_and_asked_again(tmp_path: Path) ->
 
 def test_over_http_each_caller_has_the_rights_of_its_own_token(server: ServerProcess) -> None:
     import httpx2
+    import mcp
     from mcp.client.streamable_http import streamable_http_client
 
     port = free_port()

@@ -1,14 +1,10 @@
 """What Schemathesis sends: bodies that keep the rules between fields, and no question that waits on purpose."""
 
 from collections import defaultdict, deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import schemathesis
 from hypothesis import strategies as st
-from schemathesis import Case
-from schemathesis.core.transport import Response
-from schemathesis.hooks import HookContext
 from tests.fuzz.formats import FORMATS, byte_amounts, cores, expressions, names, node_names
 from tests.fuzz.manifests import (
     SHORT_COMMANDS,
@@ -22,6 +18,11 @@ from tests.fuzz.manifests import (
     topologies,
     workloads,
 )
+
+if TYPE_CHECKING:
+    from schemathesis import Case
+    from schemathesis.core.transport import Response
+    from schemathesis.hooks import HookContext
 
 Bodies = st.SearchStrategy[Any]
 
@@ -90,11 +91,13 @@ def _kind(path: str, parameter: str) -> str:
 
 
 def register_formats() -> None:
+    import schemathesis  # takes half a second, which tests of the strategies need not wait for
+
     for name, texts in FORMATS.items():
         schemathesis.openapi.format(name, texts)
 
 
-def better_bodies(context: HookContext, strategy: Bodies) -> Bodies:
+def better_bodies(context: "HookContext", strategy: Bodies) -> Bodies:
     """For the hook `before_generate_body` of valid requests."""
     assert context.operation is not None
     return BODIES.get(context.operation.label.replace(PREFIX, "", 1), strategy)
@@ -112,7 +115,7 @@ class KnownThings:
         self._values = defaultdict(lambda: deque(maxlen=_LATEST))
         self._values |= {kind: deque(known, _LATEST) for kind, known in values.items()}
 
-    def learn(self, case: Case[Any], response: Response) -> None:
+    def learn(self, case: "Case[Any]", response: "Response") -> None:
         path = case.operation.path.removeprefix(PREFIX)
         if response.status_code >= 300:
             return
@@ -130,7 +133,7 @@ class KnownThings:
                 one[field] for one in body.get("accepted", body.get("services", [body])) if field in one
             ]
 
-    def choose(self, context: HookContext, path_parameters: dict[str, Any]) -> dict[str, Any]:
+    def choose(self, context: "HookContext", path_parameters: dict[str, Any]) -> dict[str, Any]:
         """For the hook `map_path_parameters`. What was generated decides which it is, so that a seed repeats it."""
         assert context.operation is not None
         path = context.operation.path.removeprefix(PREFIX)
@@ -144,12 +147,12 @@ class KnownThings:
         return path_parameters
 
 
-def without_waiting(_: HookContext, query: dict[str, Any]) -> dict[str, Any]:
+def without_waiting(_: "HookContext", query: dict[str, Any]) -> dict[str, Any]:
     """For the hook `map_query`: an answer that is slow on purpose tells nothing about hangs."""
     return _without(query, "follow", "wait")
 
 
-def without_filters(context: HookContext, query: dict[str, Any]) -> dict[str, Any]:
+def without_filters(context: "HookContext", query: dict[str, Any]) -> dict[str, Any]:
     """The same for valid requests: hardly any namespace, replica or cursor that is made up has what the path names."""
     assert context.operation is not None
     if "{" not in context.operation.path and context.operation.path != f"{PREFIX}/distances":

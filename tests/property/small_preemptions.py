@@ -2,10 +2,9 @@
 
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.placements import Placement, VictimInfo
@@ -17,6 +16,9 @@ from dovetail.placement.preemption.cost import Cost
 from dovetail.placement.preemption.search import find_victims
 from dovetail.placement.preemption.victim_ledger import Victims
 from dovetail.placement.preemption.victim_table import VictimArrays, VictimTable
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 NOW = 10_000.0
 
@@ -105,6 +107,8 @@ def _stake(chance: random.Random, group: int, unit: int = -1) -> VictimInfo:
 
 def optimum(case: Case) -> Cost | None:
     """The least cost there is; None if there is no way."""
+    from ortools.sat.python import cp_model  # imports pandas, which takes a second
+
     model = cp_model.CpModel()
     tasks = case.running()
     goes = {task: model.new_bool_var(str(task)) for task in tasks}
@@ -135,7 +139,7 @@ def optimum(case: Case) -> Cost | None:
     return Cost(urgent - 5, *rest)
 
 
-def _all_fit(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.IntVar]) -> None:
+def _all_fit(case: Case, model: "cp_model.CpModel", goes: "dict[TaskId, cp_model.IntVar]") -> None:
     resources, by_task = case.cluster.resources, case.cluster.placements.by_task
     counts = []
     for row in np.flatnonzero(case.candidates).tolist():
@@ -150,7 +154,7 @@ def _all_fit(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.In
     model.add(sum(counts) >= case.count)
 
 
-def _gangs(case: Case, model: cp_model.CpModel, goes: dict[TaskId, cp_model.IntVar]) -> list[cp_model.IntVar]:
+def _gangs(case: Case, model: "cp_model.CpModel", goes: "dict[TaskId, cp_model.IntVar]") -> "list[cp_model.IntVar]":
     members: dict[int, list[TaskId]] = {}
     for task, placement in case.running().items():
         if placement.victim_info.unit >= 0:

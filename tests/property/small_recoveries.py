@@ -2,14 +2,16 @@
 
 import random
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from ortools.sat.python import cp_model
 
 from dovetail.cluster.arrays import B1
 from dovetail.placement.recovery.problem import LOST, BrokenGang, Movables, RecoveryGroup, RecoveryPlan, RecoveryProblem
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
 
 Amounts = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -130,6 +132,8 @@ def _broken(gang: BrokenGang, failed: list[int]) -> BrokenGang:
 
 def optimum(problem: RecoveryProblem, limit_s: float = 60.0) -> tuple[list[int], int, bool]:
     """Which gangs can be whole, the most urgent first, the fewest moves for that, and whether that is proved."""
+    from ortools.sat.python import cp_model  # imports pandas, which takes a second
+
     if not problem.gangs:
         return [], 0, True
     model, whole, _ = _model(problem)
@@ -144,15 +148,19 @@ def optimum(problem: RecoveryProblem, limit_s: float = 60.0) -> tuple[list[int],
     return chosen, round(solver.objective_value), first == second == cp_model.OPTIMAL
 
 
-def _solved(model: cp_model.CpModel, limit_s: float) -> tuple[cp_model.CpSolver, Any]:
+def _solved(model: "cp_model.CpModel", limit_s: float) -> "tuple[cp_model.CpSolver, Any]":
+    from ortools.sat.python import cp_model
+
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = limit_s
     return solver, solver.solve(model)
 
 
-def _model(problem: RecoveryProblem) -> tuple[cp_model.CpModel, list[Any], list[Any]]:  # noqa: C901 (one constraint after the other)
+def _model(problem: RecoveryProblem) -> "tuple[cp_model.CpModel, list[Any], list[Any]]":  # noqa: C901 (one constraint after the other)
     """Every task of every gang and every other task by itself: what makes a gang whole, and who moves."""
+    from ortools.sat.python import cp_model
+
     model = cp_model.CpModel()
     width = problem.now.shape[1]
     used: list[list[tuple[Amounts, Any]]] = [[] for _ in range(width)]  # by row: (column, how often)

@@ -132,5 +132,5 @@ def test_most_of_what_no_node_satisfies_is_refused() -> None:
             selector_count[find(spec) is not None] += 1
 
     count()
-    assert sum(selector_count.values()) > 100
+    assert sum(selector_count.values()) > 50
     assert selector_count[True] >= LEAST_FOUND * sum(selector_count.values()), selector_count

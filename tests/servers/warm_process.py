@@ -2,8 +2,9 @@
 
 Most of what `dovetail serve` or a `dovetail` command costs are its imports, on every start. `WarmProcess` takes the
 command that `subprocess.Popen` would take, `[sys.executable, "-m", module, …]`, and gives a process with its own
-session, environment, folder, standard streams, signals and exit status. It ends as any Python program ends. Shared are
-only the imports, and with them the seed of hashes; so a test of what depends on how an interpreter starts uses `Popen`.
+session, environment, folder, standard streams, signals and exit status. It ends as any Python program ends, except
+that its modules are not taken apart one by one, which would cost more than most starts. Shared are only the imports,
+and with them the seed of hashes; so a test of what depends on how an interpreter starts or ends uses `Popen`.
 
 `WarmProcess` is the test's end. Below it is the other end: a process that waits on its socket for commands, forks, and
 tells how each process ended. When the test run closes the socket, however that comes about, it kills what still runs.
@@ -23,6 +24,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -36,13 +38,46 @@ SERVERS = {
         "dovetail.cli.program.serve",
         "dovetail.cli.program.serving",
         "dovetail.backends.local.backend",
+        "dovetail.control.cost.accountant",
+        "dovetail.control.rebalancing.rebalancer",
+        "dovetail.control.service_controller.controller",
+        "dovetail.control.service_controller.metrics",
+        "dovetail.control.subsystems.built_in",
+        "dovetail.control.subsystems.network.measuring",
+        "dovetail.control.trends.recorder",
         "alembic.command",
+        "alembic.config",
+        "cryptography.fernet",
+        "cryptography.x509",
+        "encodings.idna",
+        "httpx",
+        "prometheus_client.parser",
+        "rich.progress",
+        "uvicorn.lifespan.off",
         "uvicorn.protocols.websockets.auto",
+        "uvloop",
+        "yaml",
+    ),
+    "agent": (
+        "dovetail.cli.program.agent",
+        "dovetail.agent.agent",
+        "pynvml",
+        "pyroute2",
     ),
     "kubernetes": ("dovetail.cli.kubernetes.scheduler", "dovetail.cli.kubernetes.extender"),
 }
+#: What servers do once, at their start or soon after it, and takes more than the start itself.
+FIRST_CALLS = (
+    "tests.servers.fresh_databases:make_all",
+    "dovetail.constraints.syntax.parser:warm_up",
+    "dovetail.placement.recovery.optimum:warm_up",
+    "dovetail.model.plugin_loading:installed_entry_points",
+)
+#: In the environment of a server that makes its database itself (`fresh_databases`).
+MIGRATE_ANEW = "TEST_MIGRATES_ANEW"
 _MOST_BYTES = 1_000_000
 _STATUS_BYTES = 100
+_CANNOT_FLUSH = 120  # the exit status of an interpreter that cannot write the last of its output
 Stream = int | IO[Any] | None
 
 
@@ -183,8 +218,11 @@ class _Order:
     def load(self) -> None:
         """Imports here, once, what each process of this kind would import."""
         importlib.import_module(self.module)
-        for module in SERVERS.get(self.arguments[0], ()) if self.arguments else ():
+        command = self.arguments[0] if self.arguments else ""
+        for module in SERVERS.get(command, ()):
             importlib.import_module(module)
+        if command in SERVERS:
+            _make_first_calls()
 
     def run(self) -> None:
         os.setsid()
@@ -200,9 +238,19 @@ class _Order:
         os.environ.clear()
         os.environ.update(self.environment)
         time.tzset()
+        if MIGRATE_ANEW in self.environment:
+            from tests.servers.fresh_databases import migrate_anew
+
+            migrate_anew()
         del sys.modules[self.module]  # it is imported once more, as the main program
         sys.argv = [self.module, *self.arguments]
         runpy.run_module(self.module, run_name="__main__", alter_sys=True)
+
+
+@lru_cache
+def _make_first_calls() -> None:
+    for module, _, function in (call.partition(":") for call in FIRST_CALLS):
+        getattr(importlib.import_module(module), function)()
 
 
 def _open_standard_streams() -> None:
@@ -284,10 +332,44 @@ class _Starter:
         self._running.clear()
 
 
+def _end(error: BaseException | None) -> None:
+    """What an interpreter does when its main program has ended, except to free the memory, which happens anyway."""
+    status = 0
+    if isinstance(error, SystemExit):
+        status = _exit_status(error.code)
+    elif error is not None:
+        sys.excepthook(type(error), error, error.__traceback__)
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            status = status or _CANNOT_FLUSH
+    if isinstance(error, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(status)
+
+
+def _exit_status(code: object) -> int:
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    sys.stderr.write(f"{code}\n")
+    return 1
+
+
 def main() -> None:
     order = _Starter(socket.socket(fileno=int(sys.argv[1]))).wait()
-    if order is not None:
+    if order is None:
+        return
+    ended_by: BaseException | None = None
+    try:
         order.run()
+    except BaseException as error:
+        ended_by = error
+    _end(ended_by)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,13 @@ uses is never imported, so a broken one hurts nobody. Left to others: what a gro
 keeps to the contract of its kind.
 """
 
+import os
+import sys
 from collections.abc import Collection
+from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from typing import Any, cast
 
 
 class PluginError(Exception):
@@ -20,13 +23,31 @@ def offered_plugins(
 ) -> dict[str, EntryPoint]:
     """By name, not loaded yet. Raises PluginError; `called` and `noun` are its words for a plugin of this group."""
     found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=group):
+    for point in installed_entry_points().select(group=group):
         if point.name in built_in:
             raise PluginError(f"{called} {point.name!r} in {group} has the name of a built-in {noun}; rename it")
         if point.name in found:
             raise PluginError(f"two packages offer {called} {point.name!r} in {group}; uninstall one of them")
         found[point.name] = point
     return found
+
+
+def installed_entry_points() -> EntryPoints:
+    """Those of all groups. Reading them opens a file of every installed package, so it is done once, and again when a
+    folder of the path has changed."""
+    return _entry_points(tuple((folder, _changed_ns(folder)) for folder in sys.path))
+
+
+@lru_cache(maxsize=1)
+def _entry_points(path: tuple[tuple[str, int], ...]) -> EntryPoints:  # noqa: ARG001 - the key of the cache
+    return cast("EntryPoints", entry_points())  # of another class in Python 3.11, which can select as well
+
+
+def _changed_ns(folder: str) -> int:
+    try:
+        return os.stat(folder or ".").st_mtime_ns  # noqa: PTH116 - an entry of the path may be any text
+    except OSError:
+        return 0
 
 
 def load_plugin(point: EntryPoint, noun: str = "plugin") -> Any:

@@ -21,6 +21,8 @@ from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 
 QUICK = {"jobs_interval_s": 0.1, "nodes_interval_s": 0.2, "notice_s": 0.3, "grace_s": 0.5}
+#: Where each question is a process or two, of which some take as long as the shortest interval.
+QUICK_BY_COMMANDS = QUICK | {"jobs_interval_s": 0.3, "nodes_interval_s": 0.6}
 CutOff = Callable[[str], AbstractAsyncContextManager[None]]
 
 SHIM = """\

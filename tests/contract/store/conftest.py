@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.servers.fresh_databases import use_copies
 
 from dovetail.store.contract import Store
 from dovetail.store.sql import sqlite_store
+
+use_copies()
 
 OPENERS: dict[str, Callable[[Path], Store]] = {"sqlite": lambda folder: sqlite_store(folder / "dovetail.db")}
 

@@ -177,12 +177,13 @@ class PageRunner:
     def _until_agreed(self, words: list[str], command: Command, status: int) -> "subprocess.CompletedProcess[str]":
         """What the command printed at last. A question is asked again for a while if the answer is another one."""
         asks = _asks(words) or _ASKS_DOCKER.match(command.words) is not None
-        gives_up_at = time.monotonic() + (self._patience_s if asks else 0.0)
+        began = time.monotonic()
+        gives_up_at = began + (self._patience_s if asks else 0.0)
         while True:
             done = self._once(words, command.words)
             if (done.returncode == status and _shows(done, command.shown)) or time.monotonic() >= gives_up_at:
                 return done
-            time.sleep(0.1)
+            time.sleep(min(max(0.1, (time.monotonic() - began) / 8), 1.0))  # each question is a process
 
     def _once(self, words: list[str], line: str) -> "subprocess.CompletedProcess[str]":
         if words[0] == "dovetail":

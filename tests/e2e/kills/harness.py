@@ -106,6 +106,7 @@ class KillRun:
     def _start(self) -> None:
         """The first start makes the database, and is killed meanwhile as often as any other."""
         scene, server = self._scene, self._scene.server
+        server.migrates_anew = True
         for _ in range(FIRST_KILLS):
             server.start(wait=False)
             scene.wait(scene.start_s)

@@ -5,7 +5,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 from tests.e2e.network.conftest import DELAYS_MS, HOSTS, MBIT, SLOW_HOST, SLOW_MBIT
 from tests.patience import wait_for
 from tests.servers.fabric.cluster import FabricCluster
@@ -30,6 +29,8 @@ def all_measured(cluster: FabricCluster) -> dict[tuple[str, str], MeasuredDistan
 
 
 def test_measured_distances_order_the_pairs_as_the_network_was_built(cluster: FabricCluster) -> None:
+    from scipy.stats import spearmanr  # takes two seconds, which every worker would wait for
+
     rtt_us = np.array([max(1000 * cluster.fabric.rtt_ms(*pair, DELAYS_MS), 50.0) for pair in PAIRS])
     mbps = np.array([float(SLOW_MBIT if SLOW_HOST in pair else MBIT) for pair in PAIRS])
     expected = measured_distances(rtt_us, np.zeros(len(PAIRS)), mbps, DistanceWeights())

@@ -10,12 +10,15 @@ from typing import Any, TypeVar
 import httpx
 import uvicorn
 from tests.patience import wait_for
+from tests.servers.fresh_databases import use_copies
 from tests.servers.own_token import note
 
 from dovetail.api.app import create_app
 from dovetail.api.protocol.connections import bounded_http
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
+
+use_copies()
 
 API = "/api/v1"
 T = TypeVar("T")

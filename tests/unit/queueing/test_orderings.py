@@ -1,7 +1,7 @@
 """The keys by which workloads wait, and the list of orderings."""
 
 import math
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from itertools import permutations
 from typing import Any
 
@@ -88,7 +88,7 @@ class NoAge(Newest):
 def offer(monkeypatch: pytest.MonkeyPatch, *names: str, value: str = "Newest") -> None:
     points = [EntryPoint(name, f"{__name__}:{value}", orderings.ORDERING_GROUP) for name in names]
     monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.value.split(":")[1]])
-    monkeypatch.setattr(plugin_loading, "entry_points", lambda group: points)
+    monkeypatch.setattr(plugin_loading, "installed_entry_points", lambda: EntryPoints(points))
     monkeypatch.setattr(orderings, "orderings", orderings.orderings.__wrapped__)
 
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.contract.backends.batch_rig import QUICK, batch_subject, mislead
+from tests.contract.backends.batch_rig import QUICK_BY_COMMANDS, batch_subject, mislead
 from tests.contract.backends.conformance import Subject
 from tests.servers.openpbs.server import OpenPbsStandIn
 
@@ -16,7 +16,7 @@ COMMANDS = ("qsub", "qstat", "qdel", "pbsnodes")
 
 
 def openpbs_subject(server: OpenPbsStandIn, folder: Path, /, **fields: Any) -> Subject:
-    asked = {"commands": str(server.bin), "launcher": str(server.bin / "pbsdsh"), **QUICK, **fields}
+    asked = {"commands": str(server.bin), "launcher": str(server.bin / "pbsdsh"), **QUICK_BY_COMMANDS, **fields}
     settings = PbsSettings.model_validate({name: value for name, value in asked.items() if value is not None})
 
     @asynccontextmanager

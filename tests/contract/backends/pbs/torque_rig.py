@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.contract.backends.batch_rig import QUICK, batch_subject, mislead
+from tests.contract.backends.batch_rig import QUICK_BY_COMMANDS, batch_subject, mislead
 from tests.contract.backends.conformance import Subject
 from tests.servers.daemon import skip_without
 from tests.servers.slurm import SlurmServer
@@ -19,7 +19,7 @@ COMMANDS = ("qsub", "qstat", "qdel", "pbsnodes")
 def torque_subject(server: SlurmServer, folder: Path, /, **fields: Any) -> Subject:
     """The commands find the cluster through SLURM_CONF, which the test has to set."""
     skip_without(*COMMANDS)
-    settings = PbsSettings.model_validate(QUICK | fields)
+    settings = PbsSettings.model_validate(QUICK_BY_COMMANDS | fields)
 
     @asynccontextmanager
     async def cut_off(key: str) -> AsyncIterator[None]:

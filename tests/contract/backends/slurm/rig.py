@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.contract.backends.batch_rig import QUICK, batch_subject, mislead
+from tests.contract.backends.batch_rig import QUICK, QUICK_BY_COMMANDS, batch_subject, mislead
 from tests.contract.backends.conformance import Subject
 from tests.servers.slurm import SlurmServer
 
@@ -17,7 +17,7 @@ Way = Literal["rest", "tcp", "cli"]
 
 
 def settings_for(server: SlurmServer, way: Way, folder: Path, /, **fields: Any) -> SlurmSettings:
-    asked: dict[str, Any] = {"conf": str(server.settings), **QUICK}
+    asked: dict[str, Any] = {"conf": str(server.settings), **(QUICK_BY_COMMANDS if way == "cli" else QUICK)}
     if way == "rest":
         asked["url"] = f"unix:{server.socket}"
     elif way == "tcp":
