@@ -127,7 +127,7 @@ def test_a_definition_of_another_version_keeps_nothing_else_from_running(
         await plane.submit([work("new")])
         await until(lambda: running(plane, "new"), "it runs")
         assert running(plane, "other")
-        await plane.cancel([(await plane.resolve("old"))["id"]], "enough")
+        await plane.workloads.cancel([(await plane.resolve("old"))["id"]], "enough")
 
     scene(settings(tmp_path), play)
     with sqlite3.connect(tmp_path / "dovetail.db") as database:

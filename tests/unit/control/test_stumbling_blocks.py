@@ -147,7 +147,7 @@ def test_what_was_stopped_while_it_failed_is_never_bound_again(tmp_path: Path, f
     async def play(plane: ControlPlane) -> None:
         (accepted,) = await plane.submit([work("bad")])
         await until(lambda: errors(plane) > 2, "it fails")
-        await plane.cancel([accepted.id], "no more")
+        await plane.workloads.cancel([accepted.id], "no more")
         await until(lambda: plane.store.counts()["cancelled"] == 1, "it is stopped")
         executor = lab(plane).executor
         assert executor is not None

@@ -45,7 +45,7 @@ async def planned(folder: Path, proxy: LossyProxy, cluster: str) -> AsyncIterato
     try:
         yield plane
         live = list(plane.engine._state.work)
-        await plane.cancel(live, "the test is over")
+        await plane.workloads.cancel(live, "the test is over")
         await until(lambda: not plane.engine._state.work, "all is stopped")
     finally:
         await plane.stop()
