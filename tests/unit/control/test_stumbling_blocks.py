@@ -77,7 +77,7 @@ def errors(plane: ControlPlane) -> int:
 
 def unavailable(plane: ControlPlane) -> bool:
     cluster = plane.engine._state.cluster
-    return not cluster.ready[cluster.rows["lab-1"]]
+    return not cluster.status.ready[cluster.rows["lab-1"]]
 
 
 def test_one_task_that_is_answered_with_an_error_every_time_delays_no_other(tmp_path: Path, fate: Fate) -> None:
