@@ -70,7 +70,7 @@ class WorkloadService:
         return await promise
 
     async def submit_replicas(self, specs: list[Workload]) -> list[AcceptedSubmission]:
-        """Of services, which were accepted before: a budget that is spent does not take them down."""
+        """Submit replicas of services. A spent budget does not refuse them: their services were accepted before."""
         return await self.submit(specs, within_budget=False)
 
     async def check_now(self, specs: list[Workload]) -> None:

@@ -106,7 +106,7 @@ def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command
 
 
 def move_refused(state: EngineState, event: MoveRefused, now: float) -> list[Command]:  # noqa: ARG001 - as all handlers
-    """The attempt runs on. It stays if somebody had asked for the move; if it has to leave its node, it is stopped."""
+    """The attempt still runs where it was. It stays if a user asked for the move, and is stopped if it has to leave."""
     work = state.work.get(event.task.workload)
     live = None if work is None else work.tasks.get(event.task.replica)
     if work is None or live is None or live.state is not TaskState.STOPPING:  # reports repeat

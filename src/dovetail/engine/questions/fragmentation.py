@@ -181,7 +181,7 @@ def _may_move(state: EngineState, task: TaskId) -> bool:
 
 
 def _tried(state: EngineState, task: TaskId) -> float:
-    """What is won by placing it anew; it stays there if that is more than a little, and else where it is."""
+    """How much is gained by placing the task anew. It is moved if that is more than a little."""
     cluster, work = state.cluster, state.work[task.workload]
     placed = cluster.placements.by_task[task]
     pipeline, request = state.pipelines[PROFILE], state.asked(work.shape, work.identity)

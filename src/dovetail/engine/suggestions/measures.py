@@ -102,7 +102,7 @@ class Measures:
     # --- time ------------------------------------------------------------------------------------------------
 
     def _wait(self, places: B1) -> Iterator[Measure]:
-        """Until enough of what runs has ended, if it is known when that is."""
+        """Wait until enough of the running tasks have ended, if their ends are known."""
         state, request = self._state, self._trial.request()
         found: EarliestStart | None = None
         for place in self._domains(request) if len(state.ends) else []:
