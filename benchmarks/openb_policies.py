@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.cluster.arrays import F8
+from dovetail.cluster.change_log import RESOURCES
 from dovetail.cluster.devices import Slots
-from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, GPU

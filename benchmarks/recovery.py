@@ -85,7 +85,7 @@ class Fabric:
     def lose(self) -> tuple[float, list[str]]:
         """One loss: how long the engine took to decide, and the nodes that failed."""
         cluster = self.engine._state.cluster
-        ready = [name for name, row in cluster.rows.items() if cluster.ready[row]]
+        ready = [name for name, row in cluster.rows.items() if cluster.status.ready[row]]
         name = self.chance.choice(ready)
         leaf = cluster.labels.row(cluster.rows[name])["leaf"]
         whole = self.chance.random() < LEAF_SHARE
@@ -94,7 +94,7 @@ class Fabric:
         commands = self.hear(event)
         elapsed_s = perf_counter() - start
         self.rest(commands)
-        return elapsed_s, [n for n in ready if not cluster.ready[cluster.rows[n]]]
+        return elapsed_s, [n for n in ready if not cluster.status.ready[cluster.rows[n]]]
 
     def half(self) -> int:
         """Gangs that run with fewer than they need."""

@@ -34,7 +34,7 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     for task, placement in cluster.placements.by_task.items():
         _must(task not in seen, f"task {task} is placed twice")
         seen.add(task)
-        _must(bool(cluster.present[placement.row]), f"task {task} is on a node that left")
+        _must(bool(cluster.status.present[placement.row]), f"task {task} is on a node that left")
         _must(task in cluster.placements.by_row[placement.row], f"task {task} is missing from its node's list")
         allocated[: len(placement.column), placement.row] += placement.column
     listed = sum(len(tasks) for tasks in cluster.placements.by_row)
@@ -49,7 +49,8 @@ def check_invariants(cluster: Cluster, *, within_capacity: bool = True) -> None:
     free = tables.free[:, :n]
     _must(bool((tables.free_share[:, :n] == free * tables.inverse[:, :n]).all()), "free_share differs from its factors")
     _must(
-        bool((free[:, cluster.present[:n]] >= tables.least_free[:, None]).all()), "a node has less free than the least"
+        bool((free[:, cluster.status.present[:n]] >= tables.least_free[:, None]).all()),
+        "a node has less free than the least",
     )
     classes = tables.classes
     _must(bool((classes.inverse[:, classes.of_node[:n]] == tables.inverse[:, :n]).all()), "a node is in another class")
@@ -125,7 +126,7 @@ def _check_selector_counts(cluster: Cluster) -> None:
         if placement.identity is not None:
             anew.count(placement.identity, placement.row, 1)
     _must(anew.repelling == counts.repelling, "rules that keep work away differ from the placements")
-    anew.widen(len(cluster.online))
+    anew.widen(len(cluster.status.online))
     placed = [(p.identity, p.row) for p in cluster.placements.by_task.values() if p.identity is not None]
     for counted, found in counts.kept.items():
         true = anew.of(counted, placed)
@@ -180,13 +181,13 @@ def _check_rows(cluster: Cluster) -> None:
     _must(named == cluster.rows, "node names and rows disagree")
     for row in range(cluster.width):
         ready = (
-            bool(cluster.present[row])
-            and bool(cluster.online[row])
-            and not cluster.cordoned[row]
-            and cluster.backend_available[cluster.backends[row]]
-            and cluster.names[row] not in cluster.quarantines
+            bool(cluster.status.present[row])
+            and bool(cluster.status.online[row])
+            and not cluster.status.cordoned[row]
+            and cluster.status.backend_available[cluster.status.backends[row]]
+            and cluster.names[row] not in cluster.status.quarantines
         )
-        _must(bool(cluster.ready[row]) == ready, f"node {cluster.names[row]!r}: ready flag is stale")
+        _must(bool(cluster.status.ready[row]) == ready, f"node {cluster.names[row]!r}: ready flag is stale")
 
 
 def _must(holds: bool, what: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dovetail.cluster import state
+from dovetail.cluster import change_log
 from dovetail.placement.pipeline import lookahead, pipeline, ranking_cache
 
 
@@ -16,6 +16,6 @@ def small_limits() -> Iterator[None]:
         patch.setattr(ranking_cache, "STREAK", 1)
         patch.setattr(ranking_cache, "STEPS_AHEAD", 2)
         patch.setattr(ranking_cache, "STEPS_AHEAD_SINGLE", 3)
-        patch.setattr(state, "_LOG_LIMIT", 30)
+        patch.setattr(change_log, "_LOG_LIMIT", 30)
         patch.setattr(pipeline, "REMEMBERED_SHAPES", 0)  # so that nothing but `repeats` makes a ranking cache
         yield

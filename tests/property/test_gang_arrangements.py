@@ -17,6 +17,7 @@ from dovetail.placement.gangs.tiers import Tiers, tiers_of
 
 LEVELS = ("spine", "leaf", "rack")
 INSTANCES, WITH_LINKS, PARTS = seeds(1_800), seeds(1_200), 6
+FOUND_BY_SOAKS = (3874, 567490000947)
 
 
 def _places(chance: Random) -> list[Place]:
@@ -107,7 +108,12 @@ def _check(seed: int, with_links: bool = False) -> bool:
     reached = "nowhere" if tier is None else tiers[tier].level or None
     assert reached == expected, f"{seed}: {layout} of {count} on {places}"
     if tier is None:
-        assert arranger.unfit().most < count, f"{seed}: refused, and said to have room"
+        unfit = arranger.unfit()
+        inside = [place for place, code in zip(places, tiers[unfit.tier].codes, strict=True) if code == unfit.domain]
+        assert unfit.most < count, f"{seed}: refused, and said to have room"
+        assert not unfit.most or fits(inside, levels, unfit.most, None, layout.slices, uplinks), (
+            f"{seed}: said to have room for {unfit.most}"
+        )
         return False
     for domain in np.flatnonzero(arranger.holding(tier)).tolist():
         rows = arranger.arranged(tier, domain).rows
@@ -121,6 +127,11 @@ def _check(seed: int, with_links: bool = False) -> bool:
 def test_a_gang_is_arranged_where_exhaustive_search_finds_a_place_and_nowhere_else(part: int) -> None:
     found = [_check(seed) for seed in INSTANCES[part::PARTS]]
     assert 0.2 < sum(found) / len(found) < 0.9, "both answers are put to the test"
+
+
+@pytest.mark.parametrize("seed", FOUND_BY_SOAKS)
+def test_what_is_left_of_a_slice_counts_only_where_all_links_on_the_way_carry_it(seed: int) -> None:
+    assert not _check(seed, with_links=True)
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -48,7 +48,7 @@ def test_a_node_is_quarantined_for_its_own_failures_and_for_what_unrelated_workl
             scene.hear(TaskFinished(task, key, 1, "exit status 1"))
         else:
             scene.hear(BindFailed(task, key, "no", cause))
-        quarantined = "n1" in scene.engine._state.cluster.quarantines
+        quarantined = "n1" in scene.engine._state.cluster.status.quarantines
         assert quarantined == should_be_quarantined(happened[:number])
         if quarantined:
             return

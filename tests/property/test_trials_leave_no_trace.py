@@ -18,7 +18,7 @@ from dovetail.placement.pipeline.profiles import BUILT_IN
 
 pytestmark = pytest.mark.usefixtures("small_limits")
 
-NODE_FLAGS = ("online", "cordoned", "present", "ready", "kinds", "backends")
+NODE_FLAGS = ("online", "cordoned", "present", "ready", "backends")
 
 
 def snapshot(cluster: Cluster) -> dict[str, Any]:
@@ -30,7 +30,8 @@ def snapshot(cluster: Cluster) -> dict[str, Any]:
         for name, values in vars(tables).items()
         if isinstance(values, np.ndarray) and values.ndim == 2
     }
-    found |= {name: getattr(cluster, name)[:width].tobytes() for name in NODE_FLAGS}
+    found |= {name: getattr(cluster.status, name)[:width].tobytes() for name in NODE_FLAGS}
+    found["kinds"] = cluster.kinds[:width].tobytes()
     found["load"] = tables.load[:width].tobytes()
     found["labels"] = {key: column.codes[:width].tobytes() for key, column in cluster.labels.columns.items()}
     found["taints"] = cluster.taints.codes[:width].tobytes()
@@ -43,9 +44,9 @@ def snapshot(cluster: Cluster) -> dict[str, Any]:
     found["names"] = (
         list(cluster.names),
         dict(cluster.rows),
-        dict(cluster.offline_reasons),
-        dict(cluster.cordon_reasons),
-        set(cluster.drained),
+        dict(cluster.status.offline_reasons),
+        dict(cluster.status.cordon_reasons),
+        set(cluster.status.drained),
     )
     return found
 

@@ -70,8 +70,8 @@ class SocialWorld(SharedWorld):
         oracle.backends_down = set(self.down)
         for name, row in cluster.rows.items():
             node = ReferenceNode(cluster.node(name))
-            node.online, node.cordoned = bool(cluster.online[row]), bool(cluster.cordoned[row])
-            node.cordoned |= name in cluster.quarantines
+            node.online, node.cordoned = bool(cluster.status.online[row]), bool(cluster.status.cordoned[row])
+            node.cordoned |= name in cluster.status.quarantines
             oracle.nodes.append(node)
             for task in cluster.placements.by_row[row]:
                 if task not in but:

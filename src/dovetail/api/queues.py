@@ -118,7 +118,7 @@ async def queues(request: Request) -> Json[QueuesAnswer]:
     report = plane.questions.queues.report(capacity, time.time())
     return Json(
         {
-            "queues": [_row(use, plane.waiting_in(use.queue.code), capacity) for use in report.queues],
+            "queues": [_row(use, plane.workloads.waiting_in(use.queue.code), capacity) for use in report.queues],
             "loans": [
                 {"resource": one.resource, "borrowers": _listed(one.borrowers), "lenders": _listed(one.lenders)}
                 for one in report.loans

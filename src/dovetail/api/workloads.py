@@ -153,7 +153,7 @@ async def submit(
     key = None if idempotency_key is None else IdempotencyKey(idempotency_key, digest_of(request))
     if dry_run:
         await plane.check(specs)
-        await plane.check_now(specs)
+        await plane.workloads.check_now(specs)
         return Json({"plans": await plans(plane, specs)})
     try:
         accepted = await plane.submit(specs, key, trace=trace)
@@ -344,7 +344,7 @@ async def cancel(
     unfinished = [row["id"] for row in found.workloads if row["finished_at"] is None]
     if not unfinished:
         raise HttpProblem(409, f"{first['namespace']}/{first['name']} is already finished: it {first['state']}")
-    await plane.cancel(unfinished, reason)
+    await plane.workloads.cancel(unfinished, reason)
     if force:
         await plane.commands.kill(unfinished, reason)
     name = found.group or first["name"]

@@ -64,7 +64,7 @@ class MachineControl(Protocol):
     Refusal for what its host will not do."""
 
     async def machines(self, nodes: Sequence[str]) -> list[MachineSeen]:
-        """All VMs on those of these nodes that answer, also those of others."""
+        """All VMs on these nodes, whoever made them. Nodes that do not answer are left out."""
 
     async def set_power(self, key: str, power: MachinePower) -> None:
         """Its attempt goes on, also while the VM is off."""

@@ -1,20 +1,18 @@
-"""Reading the cluster's change log: which rows changed since a cache last looked, by column group.
+"""The change log: which rows changed, by column group, and trials, which undo themselves.
 
 Guarantees: a trial that ends leaves no trace in the log. It is cut back to where the trial began, and a cursor that
 read what is cut off reads those rows once more.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
+#: Column groups. A plugin names the groups it reads; a cached result is recomputed for rows changed in those.
+RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labels", "taints", "status"
+DEVICES, OFFERS = "devices", "offers"
+GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES, OFFERS)
 
-class Logged(Protocol):
-    """What keeps the log: rows by column group, and an epoch that grows when the log is cut or does not tell enough."""
-
-    log: dict[str, list[int]]
-    epoch: int
-
-    def log_was_read(self, reader: "LogCursor") -> None: ...
+_LOG_LIMIT = 200_000
 
 
 class LogCursor:
@@ -22,7 +20,7 @@ class LogCursor:
 
     __slots__ = ("_again", "_cluster", "_epoch", "_positions")
 
-    def __init__(self, cluster: Logged, groups: Iterable[str]) -> None:
+    def __init__(self, cluster: "LoggedState", groups: Iterable[str]) -> None:
         self._cluster = cluster
         self._positions = dict.fromkeys(groups, 0)
         self.skip()
@@ -76,3 +74,78 @@ class LogCursor:
         found._epoch, found._positions = self._epoch, dict(self._positions)
         found._again = {group: set(rows) for group, rows in self._again.items()}
         return found
+
+
+class LoggedState:
+    """State in rows: each change is logged, and undone at the end of a trial."""
+
+    def __init__(self) -> None:
+        self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
+        # Names the state of the tables: two different states never have the same number. A trial that ends restores it.
+        self.changes = 0
+        self.changes_before = 0  # the number before the last change
+        self.status_changes = 0  # grows when the labels, taints or status of a node change, in trials too
+        self.epoch = 0  # bumped when a cached result cannot be updated row by row
+        self._undo: list[Callable[[], object]] | None = None
+        self._readers: dict[int, LogCursor] = {}  # of the log, in this trial, by identity
+        self._last_change = 0
+
+    def _touch(self, row: int, groups: tuple[str, ...]) -> None:
+        for group in groups:
+            self.log[group].append(row)
+        if STATUS in groups:
+            self.status_changes += 1
+        self._new_state()
+
+    def _new_state(self) -> None:
+        self._last_change += 1
+        self.changes_before, self.changes = self.changes, self._last_change
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Place, remove, reserve, cordon and quarantine as you like: all is undone at the end. Trials nest."""
+        outer, outer_readers, before = self._undo, self._readers, self.changes
+        positions = {group: len(rows) for group, rows in self.log.items()}
+        self._undo, self._readers = [], {}
+        restore = self._trial_begins()
+        try:
+            yield
+        finally:
+            steps, self._undo = self._undo, None
+            for step in reversed(steps):
+                step()
+            restore()
+            self._rewind(positions)
+            outer_readers.update(self._readers)  # they have read the log of the outer trial as well
+            self._undo, self._readers, self.changes = outer, outer_readers, before
+
+    def log_was_read(self, reader: LogCursor) -> None:
+        """The cursor reports that it read the log. When the trial ends, it is set back."""
+        if self._undo is not None:
+            self._readers[id(reader)] = reader
+
+    def _rewind(self, positions: dict[str, int]) -> None:
+        """Cut the log back to where the trial began, and set back the cursors that read further."""
+        rows: dict[str, set[int]] = {}
+        for group, position in positions.items():
+            log = self.log[group]
+            rows[group] = set(log[position:])
+            del log[position:]
+        for reader in self._readers.values():
+            reader.rewind(positions, rows)
+
+    def _trial_begins(self) -> Callable[[], None]:
+        """Returns what restores, when the trial ends, that which its undone steps do not."""
+        raise NotImplementedError
+
+    def trim_log(self) -> None:
+        """Keep the change log short; caches are rebuilt when it is cut."""
+        if len(self.log[RESOURCES]) > _LOG_LIMIT:
+            for rows in self.log.values():
+                rows.clear()
+            self._log_was_cut()
+            self.epoch += 1
+
+    def _log_was_cut(self) -> None:
+        """Look at all rows again for what else is updated from the log."""
+        raise NotImplementedError

@@ -1,27 +1,27 @@
-"""The cluster: every table, the methods that change them, trials that undo themselves, and the log of changed rows.
+"""The cluster: every table, and the methods that change them.
 
 Nodes get rows in the order in which they join. A vacant row is reused, the lowest first, so the next row follows from
 the rows in use and survives a restart. Ties between equally good nodes go to the lower row: rows are part of every
 decision, and the same events give the same rows.
 
-Guarantees: a trial leaves no trace. When it ends, every table, the change log, `changes` and the order of the tasks on
-each node are what they were. Caches read the log through a `LogCursor`, which sees to it that rows of a trial are read
-again when it is undone. Left to others: what a change means (`engine`), which nodes suit a task (`placement`).
+Guarantees: a trial (`change_log`) leaves no trace. When it ends, every table, the change log, `changes` and the order
+of the tasks on each node are what they were. Left to others: what a change means (`engine`), which nodes suit a task
+(`placement`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
 
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, FIRST_CAPACITY, I4, grown
-from dovetail.cluster.change_log import LogCursor
+from dovetail.cluster.change_log import DEVICES, GROUPS, PLACEMENTS, RESOURCES, STATUS, LoggedState
 from dovetail.cluster.devices import DeviceTable, Slots
 from dovetail.cluster.labels import LabelTable, TaintTable
 from dovetail.cluster.network.link_paths import F4
 from dovetail.cluster.network.topology import NetworkTopology
+from dovetail.cluster.node_status import NodeStatus
 from dovetail.cluster.offers import OfferTable
 from dovetail.cluster.placements import NO_VICTIM_INFO, Key, Placement, PlacementTable, VictimInfo
 from dovetail.cluster.resources import ResourceTable
@@ -37,18 +37,13 @@ from dovetail.model.resources import CORE_RESOURCES, GPU, Amounts, Capacity, cap
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import WorkloadKind
 
-#: Column groups. A plugin names the groups it reads; a cached result is recomputed for rows changed in those.
-RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS = "resources", "placements", "labels", "taints", "status"
-DEVICES, OFFERS = "devices", "offers"
-GROUPS = (RESOURCES, PLACEMENTS, LABELS, TAINTS, STATUS, DEVICES, OFFERS)
-
 _KIND_BITS = {kind: 1 << i for i, kind in enumerate(WorkloadKind)}
-_LOG_LIMIT = 200_000
 _GPU = CORE_RESOURCES.index(GPU)
 
 
-class Cluster:
+class Cluster(LoggedState):
     def __init__(self, overcommit: Mapping[str, float] | None = None) -> None:
+        super().__init__()
         self.names: list[str] = []  # by row; "" where the row is vacant
         self.rows: dict[str, int] = {}
         self.resources = ResourceTable(overcommit)
@@ -60,33 +55,13 @@ class Cluster:
         self.taints = TaintTable()
         self.topology = NetworkTopology()
         self.placements = PlacementTable()
-        self.online: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
-        self.cordoned: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
-        self.present: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
-        # Online, neither cordoned nor quarantined, backend available.
-        self.ready: B1 = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
+        self.status = NodeStatus(self.names)
         self.kinds: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
-        self.backends: I4 = np.zeros(FIRST_CAPACITY, dtype=np.int32)
-        self.backend_names: list[str] = []
-        self.backend_available: list[bool] = []
         self.addresses: dict[str, str] = {}  # where services on a node are reached, if that is known
         self.inventories: dict[str, MachineInventory] = {}  # what agents found in their machines
-        self.offline_reasons: dict[str, str] = {}
-        self.cordon_reasons: dict[str, str] = {}
-        self.quarantines: dict[str, str] = {}  # why nothing new goes there for a while
-        self.drained: set[str] = set()
-        self.log: dict[str, list[int]] = {group: [] for group in GROUPS}
-        # Names the state of the tables: two different states never have the same number. A trial that ends restores it.
-        self.changes = 0
-        self.changes_before = 0  # the number before the last change
         self.generation = 0  # grows when a node joins, leaves or is redefined
-        self.status_changes = 0  # grows when the labels, taints or status of a node change, in trials too
-        self.epoch = 0  # bumped when a cached result cannot be updated row by row
         self._runs: dict[WorkloadKind, B1 | bool] = {}
         self._vacant: list[int] = []  # a heap
-        self._undo: list[Callable[[], object]] | None = None
-        self._readers: dict[int, LogCursor] = {}  # of the log, in this trial, by identity
-        self._last_change = 0
 
     @property
     def width(self) -> int:
@@ -109,18 +84,17 @@ class Cluster:
         self.labels.set_row(row, self.topology.applied_labels(node.name, node.labels))
         self.taints.set_row(row, list(node.taints))
         self.kinds[row] = sum(_KIND_BITS[kind] for kind in set(node.kinds))
-        self.backends[row] = self._backend_code(node.backend)
-        self.online[row] = True
-        self.offline_reasons.pop(node.name, None)
-        _note(self.addresses, node.name, node.address or "")
+        self.status.join(row, node.backend)
+        if node.address:
+            self.addresses[node.name] = node.address
+        else:
+            self.addresses.pop(node.name, None)
         if node.inventory is None:
             self.inventories.pop(node.name, None)
         else:
             self.inventories[node.name] = node.inventory
-        self.present[row] = True
         self._runs.clear()
         self.generation += 1
-        self._refresh_ready(row)
         self._touch(row, GROUPS)
         return row
 
@@ -128,6 +102,7 @@ class Cluster:
         """Forget a node. Its tasks must have been removed before."""
         row = self.rows.pop(name)
         assert not self.placements.by_row[row], f"node {name} still holds tasks"
+        self.status.leave(row)
         self.names[row] = ""
         self.resources.clear(row)
         self.devices.set_row(row, (), 0)
@@ -136,45 +111,40 @@ class Cluster:
         self.topology.forget(name)
         self.labels.set_row(row, {})
         self.taints.set_row(row, [])
-        for flags in (self.online, self.cordoned, self.present, self.ready):
-            flags[row] = False
         self.kinds[row] = 0
         self.task_ends.clear(row)
         self._runs.clear()
-        for notes in (self.addresses, self.offline_reasons, self.cordon_reasons, self.quarantines):
-            notes.pop(name, None)
+        self.addresses.pop(name, None)
         self.inventories.pop(name, None)
-        self.drained.discard(name)
         heappush(self._vacant, row)
         self.generation += 1
         self._touch(row, GROUPS)
 
     def set_online(self, name: str, online: bool, reason: str = "") -> None:
         row = self.rows[name]
-        self.online[row] = online
-        _note(self.offline_reasons, name, "" if online else reason)
-        self._refresh_ready(row)
+        self.status.set_online(row, online, reason)
         self._touch(row, (STATUS,))
 
     def set_cordoned(self, name: str, cordoned: bool, reason: str = "") -> None:
         row = self.rows[name]
         if self._undo is not None:
             self._undo.append(self._cordon_undo(name))
-        self.cordoned[row] = cordoned
-        if not cordoned:
-            self.drained.discard(name)
-        _note(self.cordon_reasons, name, reason if cordoned else "")
-        self._refresh_ready(row)
+        self.status.set_cordoned(row, cordoned, reason)
         self._touch(row, (STATUS,))
 
     def _cordon_undo(self, name: str) -> Callable[[], None]:
-        was, reasons, drained = bool(self.cordoned[self.rows[name]]), dict(self.cordon_reasons), name in self.drained
+        status = self.status
+        was, reasons, drained = (
+            bool(status.cordoned[self.rows[name]]),
+            dict(status.cordon_reasons),
+            name in status.drained,
+        )
 
         def undo() -> None:
             self.set_cordoned(name, was)
-            self.cordon_reasons = reasons
+            status.cordon_reasons = reasons
             if drained:
-                self.drained.add(name)
+                status.drained.add(name)
 
         return undo
 
@@ -182,19 +152,13 @@ class Cluster:
         """No new task goes there until it is lifted with an empty reason."""
         row = self.rows[name]
         if self._undo is not None:
-            self._undo.append(partial(self.set_quarantined, name, self.quarantines.get(name, "")))
-        _note(self.quarantines, name, reason)
-        self._refresh_ready(row)
+            self._undo.append(partial(self.set_quarantined, name, self.status.quarantines.get(name, "")))
+        self.status.set_quarantined(row, reason)
         self._touch(row, (STATUS,))
 
     def set_backend_available(self, backend: str, available: bool) -> None:
-        code = self._backend_code(backend)
-        if self.backend_available[code] == available:
-            return
-        self.backend_available[code] = available
-        for row in np.flatnonzero(self.backends[: self.width] == code):
-            self._refresh_ready(int(row))
-            self._touch(int(row), (STATUS,))
+        for row in self.status.set_backend_available(backend, available, self.width):
+            self._touch(row, (STATUS,))
 
     def observe(self, name: str, used: Amounts, now: float | None = None) -> None:
         """Record measured use; without `now` it does not count for the trend."""
@@ -234,7 +198,7 @@ class Cluster:
         found = self._runs.get(kind)
         if found is None:
             mask: B1 = (self.kinds & _KIND_BITS[kind]) != 0
-            found = self._runs[kind] = True if (mask | ~self.present).all() else mask
+            found = self._runs[kind] = True if (mask | ~self.status.present).all() else mask
         return found
 
     def node(self, name: str) -> Node:
@@ -243,7 +207,7 @@ class Cluster:
         amounts = self.resources.amounts(self.resources.capacity[:, row])
         return Node(
             name=name,
-            backend=self.backend_names[self.backends[row]],
+            backend=self.status.backend_of(row),
             address=self.addresses.get(name),
             inventory=self.inventories.get(name),
             capacity=capacity_of(amounts),
@@ -254,19 +218,15 @@ class Cluster:
             offer=self.offers.by_row.get(row),
         )
 
-    def reason(self, name: str) -> str:
-        """Why no new task goes there: the node is offline, or cordoned, or in quarantine."""
-        return self.offline_reasons.get(name) or self.cordon_reasons.get(name) or self.quarantines.get(name, "")
-
     def record(self, name: str) -> NodeRecord:
         row = self.rows[name]
         return NodeRecord(
             node=self.node(name),
             row=row,
-            online=bool(self.online[row]),
-            cordoned=bool(self.cordoned[row]),
-            reason=self.reason(name),
-            drained=name in self.drained,
+            online=bool(self.status.online[row]),
+            cordoned=bool(self.status.cordoned[row]),
+            reason=self.status.reason(name),
+            drained=name in self.status.drained,
         )
 
     # --- the network -----------------------------------------------------------------------------------------
@@ -370,61 +330,20 @@ class Cluster:
         self._touch(placement.row, (RESOURCES, PLACEMENTS))
         return placement
 
-    @contextmanager
-    def trial(self) -> Iterator[None]:
-        """Place, remove, reserve, cordon and quarantine as you like: all is undone at the end. Trials nest."""
-        outer, outer_readers, before = self._undo, self._readers, self.changes
-        least_free = self.resources.least_free.copy()
-        positions = {group: len(rows) for group, rows in self.log.items()}
-        self._undo, self._readers = [], {}
-        self.placements.selector_counts.begin_trial()
-        try:
-            yield
-        finally:
-            steps, self._undo = self._undo, None
-            for step in reversed(steps):
-                step()
-            self.placements.selector_counts.end_trial()
+    def _trial_begins(self) -> Callable[[], None]:
+        least_free, counts = self.resources.least_free.copy(), self.placements.selector_counts
+        counts.begin_trial()
+
+        def restore() -> None:
+            counts.end_trial()
             self.resources.least_free = least_free
-            self._rewind(positions)
-            outer_readers.update(self._readers)  # they have read the log of the outer trial as well
-            self._undo, self._readers, self.changes = outer, outer_readers, before
 
-    def log_was_read(self, reader: LogCursor) -> None:
-        """The cursor reports that it read the log. When the trial ends, it is set back."""
-        if self._undo is not None:
-            self._readers[id(reader)] = reader
+        return restore
 
-    def _rewind(self, positions: dict[str, int]) -> None:
-        """Cut the log back to where the trial began, and set back the cursors that read further."""
-        rows: dict[str, set[int]] = {}
-        for group, position in positions.items():
-            log = self.log[group]
-            rows[group] = set(log[position:])
-            del log[position:]
-        for reader in self._readers.values():
-            reader.rewind(positions, rows)
+    def _log_was_cut(self) -> None:
+        self.resources.look_at_all(self.status.present[: self.width])
 
-    # --- keeping track ---------------------------------------------------------------------------------------
-
-    def _touch(self, row: int, groups: tuple[str, ...]) -> None:
-        for group in groups:
-            self.log[group].append(row)
-        if STATUS in groups:
-            self.status_changes += 1
-        self._new_state()
-
-    def _new_state(self) -> None:
-        self._last_change += 1
-        self.changes_before, self.changes = self.changes, self._last_change
-
-    def trim_log(self) -> None:
-        """Keep the change log short; caches are rebuilt when it is cut."""
-        if len(self.log[RESOURCES]) > _LOG_LIMIT:
-            for rows in self.log.values():
-                rows.clear()
-            self.resources.look_at_all(self.present[: self.width])
-            self.epoch += 1
+    # --- rows -------------------------------------------------------------------------------------------------
 
     def _new_row(self, name: str, at: int | None) -> int:
         if at is not None:
@@ -442,8 +361,8 @@ class Cluster:
         row = self.width
         self.names.append("")
         self.placements.by_row.append({})
-        if row >= len(self.online):
-            self._widen(2 * len(self.online))
+        if row >= len(self.kinds):
+            self._widen(2 * len(self.kinds))
         return row
 
     def _widen(self, width: int) -> None:
@@ -455,19 +374,8 @@ class Cluster:
         self.labels.widen(width)
         self.taints.widen(width)
         self.placements.selector_counts.widen(width)
-        for name in ("online", "cordoned", "present", "ready", "kinds", "backends"):
-            setattr(self, name, grown(getattr(self, name), width))
-
-    def _backend_code(self, backend: str) -> int:
-        if backend not in self.backend_names:
-            self.backend_names.append(backend)
-            self.backend_available.append(True)
-        return self.backend_names.index(backend)
-
-    def _refresh_ready(self, row: int) -> None:
-        available = self.backend_available[self.backends[row]]
-        usable = available and self.names[row] not in self.quarantines
-        self.ready[row] = self.present[row] and self.online[row] and not self.cordoned[row] and usable
+        self.status.widen(width)
+        self.kinds = grown(self.kinds, width)
 
 
 def _ask(gpu: float) -> GpuAsk:
@@ -479,10 +387,3 @@ def _ask(gpu: float) -> GpuAsk:
 def _each(gpu: float, slots: Slots) -> int:
     """Thousandths of each of the devices."""
     return int(gpu) // len(slots) if slots else 0
-
-
-def _note(reasons: dict[str, str], name: str, reason: str) -> None:
-    if reason:
-        reasons[name] = reason
-    else:
-        reasons.pop(name, None)

@@ -6,25 +6,22 @@ ones; only then does the loop decide. A method that changes something returns wh
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 
-from dovetail.constraints.pattern_answers import answer_all, patterns_in
 from dovetail.constraints.syntax import parser
 from dovetail.control.attention.service import AttentionService, AttentionSources
 from dovetail.control.backends.announcements import Announcements
 from dovetail.control.backends.roster import Backends
 from dovetail.control.cost.book import CostBook, CostSource
 from dovetail.control.cost.desk import CostDesk
-from dovetail.control.errors import Conflict, StoreError, Unavailable
+from dovetail.control.errors import StoreError, Unavailable
 from dovetail.control.loop.garbage import GarbageCollector
-from dovetail.control.loop.giving_way import in_pieces
 from dovetail.control.loop.history_feed import HistoryFeed
-from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
-from dovetail.control.loop.inbox import InboxEvents, PendingSubmission, PreparedWorkload
+from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.loop.loop import ControlLoop
 from dovetail.control.loop.store_access import DefinitionCache, node_of_attempt, on_store_thread
 from dovetail.control.service_controller.book import ServiceBook
@@ -53,8 +50,10 @@ from dovetail.control.services.traffic import TrafficService
 from dovetail.control.services.virtual_machines import VmService
 from dovetail.control.services.workload_changes import WorkloadChanges
 from dovetail.control.services.workload_names import WorkloadNames
+from dovetail.control.services.workloads import WorkloadService
 from dovetail.control.settings import REGISTERED, Settings, read_topology_file
-from dovetail.control.subsystems.contract import ControlAccess, DurableStep
+from dovetail.control.step_delivery import StepDelivery
+from dovetail.control.subsystems.contract import ControlAccess
 from dovetail.control.subsystems.host import SubsystemHost
 from dovetail.control.subsystems.network.probe_board import ProbeBoard
 from dovetail.control.subsystems.work_access import WorkOfSubsystems
@@ -62,17 +61,14 @@ from dovetail.control.telemetry.http_metrics import HttpMetrics
 from dovetail.control.telemetry.logs import DecisionLog
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.control.telemetry.plane_gauges import PlaneFigures, PlaneGauges
-from dovetail.control.telemetry.recent_decisions import DecidedName, DecisionRing
+from dovetail.control.telemetry.recent_decisions import DecisionRing
 from dovetail.control.tracing.board import TraceBoard
 from dovetail.control.trends.book import LoopCounts, TrendBook
-from dovetail.engine.admission.admission import Admission, AdmissionConflict, Ended, names_outside
+from dovetail.engine.admission.admission import Admission
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
-from dovetail.model.event import BackendHealthChanged, CancelAsked, Event, TopologySet
-from dovetail.model.record import Batch, HistoryLine, RequestTrace, Snapshot
-from dovetail.model.task import WorkloadState
-from dovetail.model.text.complaint import Complaint, Invalid
-from dovetail.model.workloads.workload import Workload
+from dovetail.model.event import BackendHealthChanged, Event, TopologySet
+from dovetail.model.record import HistoryLine, Snapshot
 from dovetail.placement.recovery import optimum as solver
 from dovetail.store.contract import Store
 from dovetail.store.sql import sqlite_store
@@ -129,7 +125,18 @@ class ControlPlane:
         self.cost = CostDesk(self._cost_book())
         self.trends: TrendBook = self.subsystems.shared("trends")
         self.trends.attach(self._counts)
-        self.services = ServiceDesk(self.subsystems.shared("services"), self.check, self.cost.refuse_over_budget)
+        refuse_over_budget = self.cost.refuse_over_budget
+        self.workloads = WorkloadService(
+            self._admission,
+            questions,
+            self.store,
+            settings.limits,
+            self._running,
+            self._apply,
+            refuse_over_budget,
+        )
+        self.submit, self.check = self.workloads.submit, self.workloads.check
+        self.services = ServiceDesk(self.subsystems.shared("services"), self.check, refuse_over_budget)
         self.discovery = DiscoveryService(self.subsystems.shared("services"), self.questions.network)
         self.attention = AttentionService(questions, self._attention_sources())
         self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)
@@ -146,14 +153,25 @@ class ControlPlane:
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
         logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
         self.metrics.follow(PlaneGauges(self.questions, self._figures).look)
-        self._decision_log = DecisionLog(self.questions, settings.logging.format == "json") if logged else None
+        decision_log = DecisionLog(questions, settings.logging.format == "json") if logged else None
+        self._delivery = StepDelivery(
+            questions.workloads,
+            self._specs,
+            self.recent,
+            self.metrics,
+            decision_log,
+            self.recording,
+            self.discovery,
+            self.traces,
+            self.subsystems,
+        )
         self._tasks: list[asyncio.Future[None]] = []
         self._loop: ControlLoop | None = None
 
     def _figures(self) -> PlaneFigures:
         inbox = 0 if self._loop is None else len(self._loop.inbox)
         silent, agents = self.nodes.silent_and_all()
-        return PlaneFigures(self.ready, inbox, self.waiting_in, silent, agents)
+        return PlaneFigures(self.ready, inbox, self.workloads.waiting_in, silent, agents)
 
     def _cost_book(self) -> CostBook:
         book: CostBook = self.subsystems.shared("cost")
@@ -203,7 +221,7 @@ class ControlPlane:
             self.settings.loop,
             snapshot.next_workload,
             self._backends.send,
-            self._written,
+            self._delivery.take,
             self.history.ring,
             self._garbage.collect,
         )
@@ -215,7 +233,12 @@ class ControlPlane:
         running = asyncio.get_running_loop()
         services: ServiceBook = self.subsystems.shared("services")
         work = WorkOfSubsystems(
-            self._submit_replicas, self.cancel, self._specs.many, self.commands, self.task_use.cores, services.unsettled
+            self.workloads.submit_replicas,
+            self.workloads.cancel,
+            self._specs.many,
+            self.commands,
+            self.task_use.cores,
+            services.unsettled,
         )
         access = ControlAccess(running, self.questions, self._put_events, self._backends.probe, work, self.ask)
         self.subsystems.start(access)
@@ -289,105 +312,12 @@ class ControlPlane:
         """False only if the loop died; then the process must be restarted."""
         return not (self._tasks and self._tasks[0].done())
 
-    # --- workloads -------------------------------------------------------------------------------------------
-
-    async def submit(
-        self,
-        specs: list[Workload],
-        key: IdempotencyKey | None = None,
-        *,
-        within_budget: bool = True,
-        trace: RequestTrace | None = None,
-    ) -> list[AcceptedSubmission]:
-        """All workloads or none, durable on return. A repeated key returns the first answer; with another request it
-        raises Invalid. `within_budget`: raises Conflict where a budget is spent. `trace`: what the request tells."""
-        await self.check(specs)
-        loop = self._running()
-        if key is not None:
-            before = await self.read(self.store.idempotent_response, key.name)
-            if before is not None:
-                return key.first_answer(before)
-        if within_budget:
-            self.cost.refuse_over_budget(spec.namespace for spec in specs)
-        promise: asyncio.Future[list[AcceptedSubmission]] = asyncio.get_running_loop().create_future()
-        ended = await self._ended(specs)
-        prepared: list[PreparedWorkload] = []
-        await in_pieces(self._prepare_each(specs, prepared))
-        await self._answer_patterns(specs)
-        loop.inbox.put(PendingSubmission(prepared, key, promise, ended, trace))
-        return await promise
-
-    async def _submit_replicas(self, specs: list[Workload]) -> list[AcceptedSubmission]:
-        """Of services, which were accepted before: a budget that is spent does not take them down."""
-        return await self.submit(specs, within_budget=False)
-
-    async def check_now(self, specs: list[Workload]) -> None:
-        """Raises what `submit` would raise now: Conflict or Invalid."""
-        ended = await self._ended(specs)
-        self._running()
-        self.cost.refuse_over_budget(spec.namespace for spec in specs)
-        try:
-            self._admission.admit(specs, 0, ended, time.time())
-        except AdmissionConflict as conflict:
-            raise Conflict(str(conflict)) from None
-
-    async def _ended(self, specs: list[Workload]) -> Ended:
-        """Dependencies that the store knows to have ended. What the engine knows comes first: a workload may have
-        ended, or been submitted again, while the store was asked."""
-        asked = sorted(key for key in names_outside(specs) if not self.questions.workloads.remembers(*key))
-        found: dict[tuple[str, str], tuple[int, WorkloadState]] = {}
-        for namespace, name in asked:
-            row = await self.read(self.store.find_workload, namespace, name)
-            if row is not None and row["finished_at"] is not None:
-                found[namespace, name] = (row["id"], WorkloadState(row["state"]))
-        return found
-
-    def _prepare_each(self, specs: list[Workload], prepared: list[PreparedWorkload]) -> Iterator[None]:
-        for spec in specs:
-            prepared.append(PreparedWorkload.of(spec, self._admission.terms_of(spec)))
-            yield
-
-    async def _answer_patterns(self, specs: list[Workload]) -> None:
-        """Match patterns with the nodes there are on a thread, before a decision has to."""
-        asked = {one for spec in specs if spec.constraints for one in patterns_in(spec)}
-        if asked:
-            nodes = self.questions.nodes
-            values = [(text, list(nodes.names) if key is None else nodes.label_values(key)) for text, key in asked]
-            await asyncio.to_thread(answer_all, values)
-
-    def waiting_in(self, queue: int) -> int:
-        """How many workloads wait in a queue and its children."""
-        return self._admission.counts.waiting(queue)
-
-    async def check(self, specs: list[Workload]) -> None:
-        """Raises Invalid for what this server never accepts, whatever the state of the cluster. A large submission is
-        checked a little at a time, between the turns of the loop."""
-        limits = self.settings.limits
-        if len(specs) > limits.max_batch:
-            words = f"{len(specs)} workloads at once; the most is {limits.max_batch}: split the submission"
-            raise Invalid([Complaint("request", None, "", words)])
-        await in_pieces(self._admission.check_each(specs, limits.max_replicas))
-        replicas, most = sum(spec.replicas for spec in specs), max(limits.max_batch_replicas, limits.max_replicas)
-        if replicas > most:
-            words = f"{replicas} replicas at once; the most in one submission is {most}: split the submission"
-            raise Invalid([Complaint("request", None, "replicas", words)])
+    # --- reading ---------------------------------------------------------------------------------------------
 
     async def resolve(self, ref: str, namespace: str | None = None) -> dict[str, Any]:
         """One workload, however it is written (`names`). Raises NotFound; Conflict where several are meant."""
         row, _ = await self.names.one(ref, namespace)
         return row
-
-    async def cancel(self, workloads: list[int], reason: str) -> None:
-        """Returns when every task of them has ended or was told to stop, and that is durable. Other events have their
-        turn in between."""
-        ended = [id_ for id_ in workloads if id_ not in self.questions.workloads]
-        if ended:
-            raise Conflict(f"workload {ended[0]} is already finished")
-        await asyncio.gather(*[self._apply([CancelAsked(id_, reason)]) for id_ in workloads])
-        while self.questions.workloads.any_ending(workloads):
-            await self._apply([])  # one more turn
-
-    # --- reading ---------------------------------------------------------------------------------------------
 
     async def read(self, question: Callable[..., T], *args: Any) -> T:
         """Run a query of the store on a thread."""
@@ -435,35 +365,6 @@ class ControlPlane:
     def _put_item(self, item: InboxEvents) -> None:
         if self._loop is not None:
             self._loop.inbox.put(item)
-
-    def _written(self, batch: Batch, specs: list[tuple[int, Workload]]) -> None:
-        for id_, spec in specs:
-            self._specs.keep(id_, spec)
-        names = {id_: spec.name for id_, spec in specs}
-        self.recent.take(batch.changes.decisions, self._name_of)
-        for decision in batch.changes.decisions:
-            live = self.questions.workloads.get(decision.task.workload)
-            if live is not None:
-                names[decision.task.workload] = live.name
-                if decision.node is not None:
-                    self.metrics.queue_wait_s.labels(live.queue).observe(decision.at - live.submitted_at)
-        if self._decision_log is not None:
-            self._decision_log.write(batch, names)
-        for switch in batch.changes.switches:
-            log.info(switch.message, policy=switch.policy, adjusted=switch.on)
-        self.recording.take(batch)
-        self.discovery.take(batch.changes)
-        if self.traces is not None:
-            self.traces.note(batch.submitted)
-        self.subsystems.feed(DurableStep(batch, names, time.time()))
-        for record in batch.changes.workloads:
-            single = record.state is WorkloadState.RUNNING and record.active == 1 and not record.pending
-            if single or record.state.finished:
-                self._specs.forget(record.id)
-
-    def _name_of(self, workload: int) -> DecidedName | None:
-        live = self.questions.workloads.get(workload)
-        return None if live is None else DecidedName(live.namespace, live.name)
 
     async def _watch(self) -> None:
         decided = 0

@@ -39,7 +39,7 @@ class EndpointMirror:
         return len(self._home)
 
     def become(self, other: "EndpointMirror") -> None:
-        """From now on the same, but for the version: the next changes are everything."""
+        """Take over the content of another mirror. The version starts anew: the next changes hold the whole table."""
         self.services, self.nodes, self.version = other.services, other.nodes, 0
         self._endpoints, self._home = other._endpoints, other._home
 

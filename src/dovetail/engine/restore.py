@@ -71,7 +71,7 @@ def _restore_node(state: EngineState, record: NodeRecord) -> None:
     if record.cordoned:
         cluster.set_cordoned(name, True, record.reason)
     if record.drained:
-        cluster.drained.add(name)
+        cluster.status.drained.add(name)
 
 
 def _restore_work(

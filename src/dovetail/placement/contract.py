@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.cluster.change_log import GROUPS
 from dovetail.cluster.devices import Slots
 from dovetail.cluster.selector_counts import Counted
-from dovetail.cluster.state import GROUPS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused, Shortage
 from dovetail.model.requests.asks import AffinityRule

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from dovetail.cluster.state import GROUPS
+from dovetail.cluster.change_log import GROUPS
 from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.text.validation_errors import faults_in_words

@@ -53,7 +53,7 @@ class RecordedDay:
         return EngineSettings.model_validate(self.segments[0].settings)
 
     def specs(self) -> dict[int, Workload]:
-        """Of what was unfinished when it begins."""
+        """Definitions of the workloads that were unfinished when the day began, by id."""
         definitions = self.segments[0].definitions
         return {id_: Workload.model_validate_json(text) for id_, text in definitions.items()}
 

@@ -45,7 +45,7 @@ class RunTimeGuess:
 
 
 def runs_on(spec: Workload) -> bool:
-    """Until somebody stops it."""
+    """Whether it runs until somebody stops it."""
     if spec.restart is RestartPolicy.ALWAYS or spec.service is not None:
         return True
     return spec.kind is WorkloadKind.VM and spec.deadline.run_for is None

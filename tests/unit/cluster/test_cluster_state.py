@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from tests.invariants import check_invariants
 
-from dovetail.cluster import state
+from dovetail.cluster import change_log
 from dovetail.cluster.arrays import FIRST_CAPACITY
-from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS, RESOURCES, STATUS, Cluster
+from dovetail.cluster.change_log import GROUPS, LABELS, PLACEMENTS, RESOURCES, STATUS
+from dovetail.cluster.state import Cluster
 from dovetail.model.node import Node
 from dovetail.model.record import Outcomes
 from dovetail.model.task import TaskId
@@ -73,7 +74,7 @@ def test_a_node_put_back_into_its_row_leaves_the_rows_before_it_vacant_for_other
         assert cluster.join(Node(name=name), at=row) == row
         assert cluster.record(name).row == row
     assert cluster.width == last + 1
-    assert np.flatnonzero(cluster.present).tolist() == [1, last]
+    assert np.flatnonzero(cluster.status.present).tolist() == [1, last]
     cluster.set_backend_available("registered", False)
     check_invariants(cluster)
     assert [cluster.join(Node(name=name)) for name in ("c", "d")] == [0, 2]
@@ -97,7 +98,7 @@ def test_a_reused_row_keeps_nothing_of_the_node_that_left() -> None:
     cluster.join(Node(name="bare"))
     assert cluster.outcomes("bare") == Outcomes(0, 0)
     assert cluster.node("bare") == Node(name="bare")
-    assert not cluster.cordoned[0]
+    assert not cluster.status.cordoned[0]
     assert not cluster.resources.reserved[:, 0].any()
     assert not cluster.resources.observed[:, 0].any()
     assert cluster.record("bare").reason == ""
@@ -118,9 +119,9 @@ def test_a_new_definition_keeps_tasks_reservations_and_a_cordon_and_brings_the_n
     cluster.set_online("a", False)
     cluster.join(Node.model_validate({"name": "a", "capacity": {"cpu": 2, "memory": "1GiB"}}))
     assert cluster.resources.free[cluster.resources.index["cpu"], 0] == 500
-    assert cluster.online[0]
-    assert cluster.cordoned[0]
-    assert not cluster.ready[0]
+    assert cluster.status.online[0]
+    assert cluster.status.cordoned[0]
+    assert not cluster.status.ready[0]
     check_invariants(cluster)
 
 
@@ -132,26 +133,26 @@ def test_a_node_is_ready_when_online_uncordoned_and_its_backend_answers() -> Non
         lambda on: cluster.set_backend_available("registered", on),
     ]
     for change in changes:
-        assert cluster.ready[0]
+        assert cluster.status.ready[0]
         change(False)
-        assert not cluster.ready[0]
+        assert not cluster.status.ready[0]
         change(True)
-    assert cluster.ready[0]
+    assert cluster.status.ready[0]
 
 
 def test_a_backend_that_is_down_before_its_first_node_joins_stays_down() -> None:
     cluster = Cluster()
     cluster.set_backend_available("k8s", False)
     cluster.join(FULL)
-    assert not cluster.ready[0]
+    assert not cluster.status.ready[0]
     cluster.set_backend_available("k8s", True)
-    assert cluster.ready[0]
+    assert cluster.status.ready[0]
 
 
 def test_uncordoning_ends_a_drain_and_clears_the_reason() -> None:
     cluster = cluster_of("a")
     cluster.set_cordoned("a", True, "maintenance")
-    cluster.drained.add("a")
+    cluster.status.drained.add("a")
     assert cluster.record("a").reason == "maintenance"
     cluster.set_cordoned("a", False)
     assert cluster.record("a").reason == ""
@@ -165,7 +166,7 @@ def test_the_tables_grow_with_the_cluster() -> None:
     assert cluster.outcomes("n99") == Outcomes(0, 1)
     check_invariants(cluster)
     assert cluster.node("n99").capacity.cpu == 4
-    assert int(cluster.ready[:100].sum()) == 100
+    assert int(cluster.status.ready[:100].sum()) == 100
 
 
 def test_every_change_is_logged_in_its_column_groups() -> None:
@@ -196,7 +197,7 @@ def test_every_change_is_logged_in_its_column_groups() -> None:
 
 
 def test_a_log_that_grew_too_long_is_cut_and_caches_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "_LOG_LIMIT", 3)
+    monkeypatch.setattr(change_log, "_LOG_LIMIT", 3)
     cluster = cluster_of("a", "b")
     cluster.trim_log()
     assert cluster.epoch == 0

@@ -49,7 +49,7 @@ def _forget_a_service(broken: Cluster) -> None:
 
 
 def _vanish(broken: Cluster) -> None:
-    broken.present[0] = False
+    broken.status.present[0] = False
 
 
 def _rename(broken: Cluster) -> None:
@@ -57,7 +57,7 @@ def _rename(broken: Cluster) -> None:
 
 
 def _stale_ready(broken: Cluster) -> None:
-    broken.ready[1] = False
+    broken.status.ready[1] = False
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tests.unit.constraints.small_cluster import GIB, SPACE, small_cluster, where
 
-from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS, Cluster
+from dovetail.cluster.change_log import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS
+from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.constraints.programs.program import cluster_values, compile_cluster, compile_node
 from dovetail.model.node import Node

@@ -82,8 +82,10 @@ def test_a_full_queue_takes_no_more_until_somebody_starts(tmp_path: Path) -> Non
         with pytest.raises(Conflict, match="takes no more than 2; try again later"):
             await plane.submit([work("w2", queue="a")])
         await plane.submit([work("other", queue="b")])
-        assert [plane.waiting_in(plane.engine._state.router.queues.by_path[p]) for p in ("team", "team/a")] == [3, 2]
-        await plane.cancel([1], "done")
+        assert [
+            plane.workloads.waiting_in(plane.engine._state.router.queues.by_path[p]) for p in ("team", "team/a")
+        ] == [3, 2]
+        await plane.workloads.cancel([1], "done")
         await until(lambda: state_of(plane, "w1") == "running", "they run now")
         assert (await plane.submit([work("w2", queue="a")]))[0].name == "w2"
 
@@ -171,10 +173,10 @@ def test_a_rehearsal_says_what_a_submission_would_be_told(tmp_path: Path) -> Non
     async def play(plane: ControlPlane) -> None:
         await plane.submit([work("a")])
         with pytest.raises(Conflict, match="default/a"):
-            await plane.check_now([work("a")])
+            await plane.workloads.check_now([work("a")])
         with pytest.raises(Invalid, match="no workload 'ghost'"):
-            await plane.check_now([work("b", "ghost")])
-        await plane.check_now([work("b", "a")])
+            await plane.workloads.check_now([work("b", "ghost")])
+        await plane.workloads.check_now([work("b", "a")])
         assert plane.store.find_workload("default", "b") is None
 
     scene(tmp_path, play)

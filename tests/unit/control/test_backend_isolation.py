@@ -111,7 +111,7 @@ def test_a_backend_without_answers_is_found_out_left_alone_and_used_again(
         await plane.submit([work(f"w{i}", backends={"allow": ["bad"]}) for i in range(4)])
         await until(lambda: plane.backends.get("bad").member.state == "open", "its breaker opens")
         cluster = plane.engine._state.cluster
-        await until(lambda: not cluster.ready[cluster.rows["bad-1"]], "its nodes are not used")
+        await until(lambda: not cluster.status.ready[cluster.rows["bad-1"]], "its nodes are not used")
         health = plane.backends.get("bad").member.executor
         assert health is not None
         await until(lambda: "ConnectionError: no route" in plane.backends.get("bad").member.problem, "probes fail")

@@ -214,11 +214,11 @@ def test_a_backend_whose_key_or_kind_is_gone_is_named_and_the_rest_goes_on(
         assert member.state == "unusable"
         assert "its secrets cannot be opened: there is no key" in member.problem
         cluster = plane.engine._state.cluster
-        assert not cluster.ready[cluster.rows["far-1"]]
+        assert not cluster.status.ready[cluster.rows["far-1"]]
         await plane.submit([work("w")])
         await until(lambda: plane.store.counts()["running"] == 1, "others run work")
         await plane.backends.add("far", entry(), replace=True)
-        await until(lambda: bool(cluster.ready[cluster.rows["far-1"]]), "added again, it is used again")
+        await until(lambda: bool(cluster.status.ready[cluster.rows["far-1"]]), "added again, it is used again")
 
     async def without_kind(plane: ControlPlane) -> None:
         assert "kind 'secretive' is not accepted" in plane.backends.get("far").member.problem

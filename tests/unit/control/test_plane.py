@@ -127,7 +127,7 @@ def test_a_definition_of_another_version_keeps_nothing_else_from_running(
         await plane.submit([work("new")])
         await until(lambda: running(plane, "new"), "it runs")
         assert running(plane, "other")
-        await plane.cancel([(await plane.resolve("old"))["id"]], "enough")
+        await plane.workloads.cancel([(await plane.resolve("old"))["id"]], "enough")
 
     scene(settings(tmp_path), play)
     with sqlite3.connect(tmp_path / "dovetail.db") as database:
@@ -158,7 +158,7 @@ def test_a_restart_restores_placements_queue_cordons_and_reservations(tmp_path: 
         placed = {task: cluster.names[p.row] for task, p in cluster.placements.by_task.items()}
         assert len(placed) == 4
         assert set(placed) == set(kept["placed"])
-        assert cluster.cordoned[cluster.rows["n-2"]]
+        assert cluster.status.cordoned[cluster.rows["n-2"]]
         assert cluster.labels.row(cluster.rows["n-1"])["team"] == "blue"
         assert plane.questions.nodes.use("n-1").reserved == {"cpu": 2000}
         assert plane.engine._state.work[2].reason == "insufficient_resources"

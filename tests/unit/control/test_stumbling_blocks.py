@@ -77,7 +77,7 @@ def errors(plane: ControlPlane) -> int:
 
 def unavailable(plane: ControlPlane) -> bool:
     cluster = plane.engine._state.cluster
-    return not cluster.ready[cluster.rows["lab-1"]]
+    return not cluster.status.ready[cluster.rows["lab-1"]]
 
 
 def test_one_task_that_is_answered_with_an_error_every_time_delays_no_other(tmp_path: Path, fate: Fate) -> None:
@@ -147,7 +147,7 @@ def test_what_was_stopped_while_it_failed_is_never_bound_again(tmp_path: Path, f
     async def play(plane: ControlPlane) -> None:
         (accepted,) = await plane.submit([work("bad")])
         await until(lambda: errors(plane) > 2, "it fails")
-        await plane.cancel([accepted.id], "no more")
+        await plane.workloads.cancel([accepted.id], "no more")
         await until(lambda: plane.store.counts()["cancelled"] == 1, "it is stopped")
         executor = lab(plane).executor
         assert executor is not None

@@ -93,9 +93,9 @@ def test_a_node_that_people_removed_and_its_backend_brings_back_is_remembered_to
 def test_a_node_that_its_backend_does_not_name_any_more_takes_no_new_work(tmp_path: Path) -> None:
     async def gone(plane: ControlPlane) -> None:
         cluster = plane.engine._state.cluster
-        await until(lambda: not cluster.online[cluster.rows["n-2"]], "it is offline")
-        assert cluster.reason("n-2") == "backend sim does not name it now"
-        assert cluster.online[cluster.rows["n-1"]]
+        await until(lambda: not cluster.status.online[cluster.rows["n-2"]], "it is offline")
+        assert cluster.status.reason("n-2") == "backend sim does not name it now"
+        assert cluster.status.online[cluster.rows["n-1"]]
 
     async def back(plane: ControlPlane) -> None:
         assert plane.questions.nodes.use("n-2").status == "online"

@@ -10,8 +10,8 @@ import yaml
 from dovetail.backends.azure.errors import kind_of
 from dovetail.backends.cloud_catalogue.price_table import price_table
 from dovetail.backends.gcp.errors import kind_of_answer, kind_of_code
-from dovetail.backends.machines.fleet import AVOIDED_FOR_S
 from dovetail.backends.machines.provider import RefusalKind
+from dovetail.backends.machines.refused_types import AVOIDED_FOR_S
 from dovetail.backends.registry import KINDS, BackendEntry
 
 DOCS = Path(__file__).parents[3] / "docs" / "backends"

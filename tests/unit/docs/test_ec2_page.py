@@ -9,7 +9,7 @@ import yaml
 
 from dovetail.backends.cloud_catalogue.price_table import price_table
 from dovetail.backends.ec2.errors import REFUSALS
-from dovetail.backends.machines.fleet import AVOIDED_FOR_S
+from dovetail.backends.machines.refused_types import AVOIDED_FOR_S
 from dovetail.backends.machines.settings import MachineSettings
 from dovetail.backends.registry import KINDS, BackendEntry
 

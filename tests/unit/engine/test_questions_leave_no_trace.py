@@ -66,12 +66,16 @@ def test_suggesting_to_uncordon_a_node_leaves_its_reason_and_its_drain() -> None
     scene.join("n1", 4)
     cluster = scene.engine._state.cluster
     cluster.set_cordoned("n1", True, "disk")
-    cluster.drained.add("n1")
+    cluster.status.drained.add("n1")
     changes, log = cluster.changes, {group: len(rows) for group, rows in cluster.log.items()}
     with cluster.trial():
         cluster.set_cordoned("n1", False)
-        assert cluster.ready[0]
-    assert (cluster.reason("n1"), cluster.drained, bool(cluster.ready[0])) == ("disk", {"n1"}, False)
+        assert cluster.status.ready[0]
+    assert (cluster.status.reason("n1"), cluster.status.drained, bool(cluster.status.ready[0])) == (
+        "disk",
+        {"n1"},
+        False,
+    )
     assert (cluster.changes, {group: len(rows) for group, rows in cluster.log.items()}) == (changes, log)
 
 

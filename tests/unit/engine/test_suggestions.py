@@ -203,7 +203,7 @@ def test_a_cordoned_node_is_named_but_not_one_that_is_being_emptied() -> None:
     assert [(one.words, one.action) for one in found.suggestions] == [
         ("run dovetail uncordon n1 (cordoned: new disk)", {"uncordon": "n1"})
     ]
-    assert scene.engine._state.cluster.cordon_reasons["n1"] == "new disk"
+    assert scene.engine._state.cluster.status.cordon_reasons["n1"] == "new disk"
 
 
 def test_a_rule_about_other_work_is_dropped() -> None:

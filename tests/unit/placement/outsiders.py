@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES
+from dovetail.cluster.change_log import LABELS, PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.text.strict import Strict

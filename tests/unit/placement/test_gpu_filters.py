@@ -3,7 +3,7 @@
 import numpy as np
 from tests.unit.placement.scene import choose, cluster_of, masked, occupy, pipeline_of, request_for, scored
 
-from dovetail.cluster.state import DEVICES, LABELS
+from dovetail.cluster.change_log import DEVICES, LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction
 from dovetail.model.task import TaskId

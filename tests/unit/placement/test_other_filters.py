@@ -11,8 +11,8 @@ from tests.unit.engine.scene import Scene
 from tests.unit.placement.conftest import Offer
 from tests.unit.placement.scene import cluster_of, occupy, pipeline_of, request_for
 
+from dovetail.cluster.change_log import RESOURCES
 from dovetail.cluster.placements import VictimInfo
-from dovetail.cluster.state import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.engine.pieces import whole
 from dovetail.engine.questions.questions import Questions

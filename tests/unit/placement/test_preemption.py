@@ -140,6 +140,6 @@ def test_an_empty_cluster_has_no_answer_and_a_task_that_needs_nothing_no_victims
     assert ask(cluster, cpu=5) is None
     run(cluster, 0, 10, cpu=4)
     nothing = cluster.resources.vector({})
-    found = find_victims(cluster, cluster.ready[:1], nothing, 2, below_high, NOW, {}, {})
+    found = find_victims(cluster, cluster.status.ready[:1], nothing, 2, below_high, NOW, {}, {})
     assert found is not None
     assert found.placements == (0, 0)

@@ -75,3 +75,14 @@ def test_a_gang_that_fits_into_one_leaf_needs_no_link_of_it_though_a_wider_level
         assert len({int(tiers[tiers.at("leaf")].codes[row]) for row in arranger.arranged(1, 0).rows}) == 1
     assert Arranger(tiers, np.full(4, 2.0), 5, Layout(), allowed).unfit().most == 4
     assert Arranger(tiers, np.full(4, 2.0), 5, Layout(), allowed).tightest_uplink(0, 0) == (tiers.at("leaf"), 0)
+
+
+def test_a_refused_gang_is_not_told_of_space_behind_links_that_carry_none_of_it() -> None:
+    """Slices of four on a host: one has room for a whole slice, the other for the three tasks left over, but nothing
+    can be sent out of its rack."""
+    labels = [{"leaf": "l", "rack": "a"}, {"leaf": "l", "rack": "b"}]
+    tiers = tiers_of(cluster_of(labels, [{"name": "leaf"}, {"name": "rack"}]))
+    allowed = [np.full(tier.count, INF) for tier in tiers]
+    allowed[tiers.at("rack")][1] = 0.0
+    arranger = Arranger(tiers, np.array([4.0, 3.0]), 7, Layout(slices=((4, "host"),)), allowed)
+    assert (arranger.tier_reached(), arranger.unfit().most) == (None, 4)

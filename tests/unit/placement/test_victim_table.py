@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.unit.placement.preemption_scene import BATCH, MEDIUM, ask, nodes, run, victims
 
-from dovetail.cluster import state
+from dovetail.cluster import change_log
 from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
 from dovetail.placement.preemption.victim_table import VictimArrays, VictimTable
@@ -109,7 +109,7 @@ def test_a_trial_leaves_the_table_as_it_was() -> None:
 
 
 def test_a_log_that_was_cut_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "_LOG_LIMIT", 2)
+    monkeypatch.setattr(change_log, "_LOG_LIMIT", 2)
     cluster = nodes(2)
     table = VictimTable(cluster)
     for i in range(5):

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from dovetail.cluster.state import RESOURCES
+from dovetail.cluster.change_log import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.text.strict import Strict

@@ -35,7 +35,8 @@ class Guard:
         self._access, self._cookie, self._is_open = access, cookie, is_open
 
     def caller(self, headers: Headers, method: str, path: str) -> Caller | None:
-        """Raises HttpProblem for who may not do that. None: somebody without a token asks a probe."""
+        """Who sends the request. None on open routes, and for a probe without a token. Raises HttpProblem for what the
+        caller may not do."""
         if self._is_open(method, path):
             return None
         token = _token_in(headers, method)

@@ -12,14 +12,15 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 import structlog
 
 from dovetail.backends.contract import Assignment, NodeCredentials, Report
-from dovetail.backends.machines.journal import MachineJournal, MachinePhase, MachineRow
+from dovetail.backends.machines.join_scripts import JoinScripts
+from dovetail.backends.machines.journal import MachinePhase, MachineRow
+from dovetail.backends.machines.machine_table import MachineSlot, MachineTable
 from dovetail.backends.machines.orphans import Orphans
 from dovetail.backends.machines.provider import (
     Launch,
@@ -30,23 +31,15 @@ from dovetail.backends.machines.provider import (
     MachineType,
     RefusalKind,
 )
-from dovetail.backends.machines.reported_nodes import ReportedNodes
+from dovetail.backends.machines.refused_types import RefusedTypes
+from dovetail.backends.machines.reported_nodes import NodeDescriptions, ReportedNodes
 from dovetail.backends.machines.settings import JoinSettings, MachineSettings
 from dovetail.backends.machines.slots import SlotTable
-from dovetail.backends.machines.user_data import join_script
 from dovetail.model.backoff import Backoff
 from dovetail.model.event import Event, NodeDrained, NodeLeft, TaskWaiting
 from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 
-#: How long a refusal is remembered.
-AVOIDED_FOR_S = {
-    RefusalKind.STOCK_OUT: 300.0,
-    RefusalKind.QUOTA: 900.0,
-    RefusalKind.PERMISSION: 3600.0,
-    RefusalKind.INVALID: 3600.0,
-    RefusalKind.BROKEN: 10.0,  # the next look says how it is
-}
 APPEARS_WITHIN_S = 120.0  # a provider may show a machine only some time after its launch
 UNCLAIMED_S = 60.0  # after a start, work whose launch was under way is bound again within this time
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
@@ -64,22 +57,6 @@ class Agents(Protocol):
     def forget(self, node: str) -> None: ...
     async def give_up(self, node: str, reason: str) -> None: ...
     async def refuse(self, node: str, reason: str, cause: FailureCause) -> None: ...
-
-
-@dataclass(slots=True)
-class MachineSlot:
-    """A node whose machine is wanted or exists."""
-
-    row: MachineRow
-    since: float  # when its phase began, or this process, by a clock that nobody can set
-    machine: Machine | None = None
-    launch: asyncio.Task[None] | None = None
-    joined: bool = False
-    seen: bool = False  # the provider has shown it
-    idle_since: float | None = None
-    draining: bool = False
-    script: str = ""  # for its first start; one machine, one script, however often its launch is repeated
-    script_since: float = 0.0
 
 
 class Fleet:
@@ -102,35 +79,31 @@ class Fleet:
     ) -> None:
         self.name, self.provider = name, provider
         self._joins_within_s = boot_within_s if join is None else join.within
-        self._settings, self._join, self._agents, self._now = settings, join, agents, monotonic_s
-        self._journal = MachineJournal(folder)
-        self._credentials: NodeCredentials | None = None
+        self._settings, self._agents, self._now = settings, agents, monotonic_s
         self._table = SlotTable(quotas=settings.quotas, most=settings.max_machines)
+        self._machines = MachineTable(folder, self._table, monotonic_s)
+        self._scripts = JoinScripts(join, monotonic_s)
         self._kinds: dict[str, MachineType] = {}  # of all nodes, as last announced
-        self._described: dict[str, tuple[tuple[MachineType, bool, str | None], Node]] = {}
-        self._slots: dict[str, MachineSlot] = {}
-        self._avoided: dict[str, tuple[float, str]] = {}  # until when, and why, by type
+        self._refused_types = RefusedTypes()
         self._unknown: dict[str, str] = {}  # why nobody can say how the machine of a node is
         self._orphans = Orphans(settings.reap_after)
-        self._nodes = ReportedNodes()
+        self._nodes, self._descriptions = ReportedNodes(), NodeDescriptions(name)
         self._report: Report | None = None
         self._owner = ""
         self._refreshed_at = self._started_at = 0.0
         self._watching: asyncio.Task[None] | None = None
 
     def use_credentials(self, credentials: NodeCredentials) -> None:
-        self._credentials = credentials
+        self._scripts.credentials = credentials
 
     async def start(self, report: Report) -> None:
-        self._owner = await self._journal.open()
+        self._owner = await self._machines.open()
         types = await self._types()
         machines = await self.provider.machines(self._owner)
         self._report = report
         self._started_at = self._refreshed_at = self._now()
         self._table.types = {kind.name: kind for kind in types}
-        for row in await self._journal.all():
-            if row.node not in self._slots:
-                self._keep(MachineSlot(row, self._now()))
+        await self._machines.restore()
         await self._take_seen(machines)
         await self._announce()
         if self._watching is None:
@@ -140,12 +113,12 @@ class Fleet:
         return await self.provider.types()
 
     async def close(self) -> None:
-        tasks = [one for one in (self._watching, *(slot.launch for slot in self._slots.values())) if one is not None]
+        tasks = [one for one in (self._watching, *(slot.launch for slot in self._machines.all())) if one is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._watching = self._report = None
-        await self._journal.close()
+        await self._machines.close()
         await self.provider.close()
 
     # --- asking ------------------------------------------------------------------------------------------------
@@ -157,11 +130,11 @@ class Fleet:
 
     def __contains__(self, node: str) -> bool:
         """Whether its machine is wanted or exists."""
-        return node in self._slots
+        return node in self._machines
 
     def types(self) -> list[tuple[MachineType, str]]:
         """All types, each with why it is not offered now; empty if it is."""
-        return [(kind, self._avoided.get(kind.name, (0.0, ""))[1]) for kind in self._table.types.values()]
+        return [(kind, self._refused_types.why(kind.name)) for kind in self._table.types.values()]
 
     async def machines(self) -> list[Machine]:
         """All with our mark, as the provider shows them now. Raises if it cannot be reached."""
@@ -172,11 +145,11 @@ class Fleet:
 
     def knows(self, machine: Machine) -> bool:
         """Whether it is one of ours, not one that nobody knows of."""
-        return not self._is_orphan(machine)
+        return not self._machines.is_orphan(machine)
 
     async def reap(self, *, dry_run: bool) -> list[Machine]:
         """End, or only name, machines with our mark that nobody knows of."""
-        found = [one for one in await self.machines() if self._is_orphan(one)]
+        found = [one for one in await self.machines() if self._machines.is_orphan(one)]
         if not dry_run:
             for one in found:
                 await self.provider.end(one)
@@ -187,12 +160,11 @@ class Fleet:
         kind = self._kinds.get(node)
         if kind is None or self._is_ending(node, kind) or node in self._unknown:
             return False
-        return node in self._slots or kind.fixed or not self._table.full
+        return node in self._machines or kind.fixed or not self._table.full
 
     def ends(self, node: str) -> bool:
         """Whether its machine is being ended: what is bound to it waits until it is launched again."""
-        slot = self._slots.get(node)
-        return slot is not None and slot.row.phase is MachinePhase.ENDING
+        return self._machines.is_ending(node)
 
     def is_offline(self, node: str) -> bool:
         """Whether it takes no work, although an agent may be heard there."""
@@ -202,24 +174,15 @@ class Fleet:
 
     async def want(self, node: str) -> None:
         """Work is bound to the node: see to it that its machine runs."""
-        slot = self._slots.get(node)
+        slot = self._machines.get(node)
         if slot is not None and slot.row.phase is MachinePhase.LAUNCHING:
             self._launch(slot)
         if slot is not None:
             return
         kind = self._kinds[node]
         row = MachineRow(node, kind.name, secrets.token_hex(8), MachinePhase.LAUNCHING, None, time.time())
-        slot = self._keep(MachineSlot(row, self._now()))  # first: a second bind must not write another token
-        await self._journal.put(row)
-        self._launch(slot)
+        self._launch(await self._machines.add(row))
         await self._announce()
-
-    def _keep(self, slot: MachineSlot) -> MachineSlot:
-        self._slots[slot.row.node] = slot
-        self._table.used[slot.row.node] = slot.row.type
-        if slot.row.phase is MachinePhase.LAUNCHING:
-            self._table.launching.add(slot.row.node)
-        return slot
 
     def _launch(self, slot: MachineSlot) -> None:
         if slot.launch is None:
@@ -243,7 +206,7 @@ class Fleet:
                 return
 
     def _is_launching(self, slot: MachineSlot) -> bool:
-        return slot.row.phase is MachinePhase.LAUNCHING and slot.row.node in self._slots
+        return slot.row.phase is MachinePhase.LAUNCHING and slot.row.node in self._machines
 
     async def _launch_once(self, slot: MachineSlot) -> Machine:
         kind = self._table.types.get(slot.row.type)
@@ -252,29 +215,20 @@ class Fleet:
         return await self.provider.launch(await self._launch_of(slot, kind))
 
     async def _launch_of(self, slot: MachineSlot, kind: MachineType) -> Launch:
-        if self._join is not None and not self._is_script_good(slot, self._join):
-            assert self._credentials is not None, "the control plane gives credentials before the start"
-            token = await self._credentials.join_token(slot.row.node, self._join.within)
-            slot.script, slot.script_since = join_script(self._join, slot.row.node, token), self._now()
-        return Launch(slot.row.node, kind, slot.row.token, self._owner, slot.script)
-
-    def _is_script_good(self, slot: MachineSlot, join: JoinSettings) -> bool:
-        """A new token would end the one that a machine may have already whose launch was not answered."""
-        return bool(slot.script) and self._now() - slot.script_since < join.within / 2
+        script = await self._scripts.of(slot.row.node)
+        return Launch(slot.row.node, kind, slot.row.token, self._owner, script)
 
     async def _launched(self, slot: MachineSlot, machine: Machine) -> None:
         slot.machine = machine
-        await self._set_phase(slot, MachinePhase.UP, machine.id)
+        await self._machines.set_phase(slot, MachinePhase.UP, machine.id)
         log.info("machine launched", backend=self.name, node=slot.row.node, machine=machine.id)
         await self._say_waiting(slot.row.node, f"machine {machine.id} starts")
         await self._announce()
 
     async def _refused(self, slot: MachineSlot, refusal: LaunchRefused) -> None:
-        node, until = slot.row.node, self._now() + AVOIDED_FOR_S[refusal.kind]
-        words = f"{refusal.kind}: {refusal}"
+        node, words = slot.row.node, f"{refusal.kind}: {refusal}"
         log.warning("launch refused", backend=self.name, node=node, reason=words)
-        for kind in {slot.row.type, *refusal.types}:
-            self._avoided[kind] = (until, words)
+        self._refused_types.note([slot.row.type, *refusal.types], refusal.kind, words, self._now())
         await self._drop(slot)
         await self._announce()  # first: nothing else is placed there
         await self._agents.refuse(node, words, FailureCause.BACKEND)
@@ -303,16 +257,15 @@ class Fleet:
 
     async def _take_seen(self, machines: list[Machine]) -> None:
         """Compare the provider's machines with ours."""
-        found = {one.node: one for one in machines if self._is_ours(one)}
+        found = {one.node: one for one in machines if self._machines.is_ours(one)}
         self._unknown = {one.node: one.reason for one in machines if one.state is MachineState.UNKNOWN}
         for one in machines:
             kind = self._table.types.get(one.node)
-            if kind is not None and kind.fixed and one.node not in self._slots and one.state in _ALIVE:
+            if kind is not None and kind.fixed and one.node not in self._machines and one.state in _ALIVE:
                 # Somebody has powered it on: it is used, and powered off when it is idle.
                 row = MachineRow(one.node, kind.name, one.token, MachinePhase.UP, one.id, time.time())
-                await self._journal.put(row)
-                self._keep(MachineSlot(row, self._now()))
-        for slot in list(self._slots.values()):
+                await self._machines.add(row)
+        for slot in self._machines.all():
             seen = found.get(slot.row.node)
             if seen is not None and seen.state is MachineState.UNKNOWN:
                 await self._in_doubt(slot, seen)
@@ -320,26 +273,14 @@ class Fleet:
                 await self._missing(slot, seen)
             else:
                 await self._seen(slot, seen)
-        for one in self._orphans.overdue([one for one in machines if self._is_orphan(one)], self._now()):
+        for one in self._orphans.overdue([one for one in machines if self._machines.is_orphan(one)], self._now()):
             log.warning("ending a machine that nobody knows of", backend=self.name, machine=one.id, node=one.node)
             await self.provider.end(one)
-
-    def _is_orphan(self, machine: Machine) -> bool:
-        """It has our mark and is none of ours. A launch that was repeated with another token is one, too."""
-        kind = self._table.types.get(machine.node)
-        return (
-            not self._is_ours(machine) and machine.state is not MachineState.ENDED and (kind is None or not kind.fixed)
-        )
-
-    def _is_ours(self, machine: Machine) -> bool:
-        """It is the one of its node. A provider may still show others that had the same name and have ended."""
-        slot, kind = self._slots.get(machine.node), self._table.types.get(machine.node)
-        return slot is not None and (slot.row.token == machine.token or (kind is not None and kind.fixed))
 
     async def _seen(self, slot: MachineSlot, machine: Machine) -> None:
         slot.machine, slot.seen = machine, True
         if slot.row.phase is MachinePhase.LAUNCHING and slot.launch is None:
-            await self._set_phase(slot, MachinePhase.UP, machine.id)  # it was launched before a crash
+            await self._machines.set_phase(slot, MachinePhase.UP, machine.id)  # it was launched before a crash
         if slot.row.phase is MachinePhase.ENDING and machine.state is not MachineState.ENDING:
             await self.provider.end(machine)
         if machine.ends_at is not None and not slot.draining:
@@ -363,7 +304,7 @@ class Fleet:
             await self._gone(slot, f"machine {slot.row.machine} has ended{why}")
 
     async def _look_after_slots(self) -> None:
-        for slot in list(self._slots.values()):
+        for slot in self._machines.all():
             if slot.row.phase is not MachinePhase.UP:
                 continue
             node, now = slot.row.node, self._now()
@@ -372,7 +313,7 @@ class Fleet:
             within_s = self._joins_within_s
             if within_s is not None and not slot.joined and now - slot.since > within_s:
                 words = f"machine {slot.row.machine} runs, but its agent did not join within {within_s:g} s"
-                self._avoided[slot.row.type] = (now + AVOIDED_FOR_S[RefusalKind.STOCK_OUT], words)
+                self._refused_types.note([slot.row.type], RefusalKind.STOCK_OUT, words, now)
                 await self._end(slot, f"{words}; look at its console")
             elif node in self._unknown:
                 slot.idle_since = None
@@ -389,7 +330,7 @@ class Fleet:
             await self.provider.end(slot.machine)  # if this fails, the next look repeats it
 
     async def _mark_ending(self, slot: MachineSlot, reason: str) -> None:
-        await self._set_phase(slot, MachinePhase.ENDING, slot.row.machine)
+        await self._machines.set_phase(slot, MachinePhase.ENDING, slot.row.machine)
         log.info("ending a machine", backend=self.name, node=slot.row.node, machine=slot.row.machine, reason=reason)
         await self._announce()
 
@@ -404,37 +345,26 @@ class Fleet:
 
     async def _drop(self, slot: MachineSlot) -> None:
         node = slot.row.node
-        await self._journal.remove(node)
-        self._slots.pop(node, None)
-        self._table.used.pop(node, None)
-        self._table.launching.discard(node)
+        await self._machines.remove(node)
         self._agents.forget(node)
         if slot.draining and self._nodes.forget(node):  # the cordon goes with the machine, not with the name
             await self._tell(NodeLeft(node, "its machine was taken back"))
-        if self._credentials is not None:
-            await self._credentials.ended(node, revoke=self._join is not None)
         if slot.launch is not None and slot.launch is not asyncio.current_task():
             slot.launch.cancel()
-
-    async def _set_phase(self, slot: MachineSlot, phase: MachinePhase, machine: str | None) -> None:
-        slot.row = replace(slot.row, phase=phase, machine=machine, since=time.time())
-        slot.since = self._now()
-        self._table.launching.discard(slot.row.node)
-        await self._journal.put(slot.row)
+        await self._scripts.forget(node)
 
     # --- nodes -------------------------------------------------------------------------------------------------
 
     async def _announce(self) -> None:
         """Report what has changed: nodes that came, changed, went, or are not to be used for a while."""
-        now = self._now()
-        self._avoided = {kind: found for kind, found in self._avoided.items() if found[0] > now}
+        self._refused_types.forget_old(self._now())
         self._kinds = kinds = self._table.nodes()
         there = {name: self._node(name, kind) for name, kind in kinds.items() if not self._is_ending(name, kind)}
         # A type that was refused offers nothing for a while; machines of it that run are used.
         avoided = {
-            name: self._avoided[kind.name][1]
+            name: why
             for name, kind in kinds.items()
-            if kind.name in self._avoided and name not in self._slots
+            if (why := self._refused_types.why(kind.name)) and name not in self._machines
         }
         avoided.update({name: why for name, why in self._unusable().items() if name in there})
         for event in self._nodes.changes(there, avoided):
@@ -449,19 +379,10 @@ class Fleet:
         await self._report(event)
 
     def _is_ending(self, name: str, kind: MachineType) -> bool:
-        slot = self._slots.get(name)
-        return slot is not None and slot.row.phase is MachinePhase.ENDING and not kind.fixed
+        return self._machines.is_ending(name) and not kind.fixed
 
     def _node(self, name: str, kind: MachineType) -> Node:
-        slot = self._slots.get(name)
+        slot = self._machines.get(name)
         running = slot is not None and slot.row.phase is not MachinePhase.ENDING
         address = None if slot is None or slot.machine is None else slot.machine.address
-        known, made_from = self._described.get(name), (kind, running, address)
-        if known is not None and known[0][0] is kind and known[0] == made_from:
-            return known[1]
-        update: dict[str, object] = {"name": name, "backend": self.name, "address": address or kind.node.address}
-        if kind.node.offer is not None:
-            update["offer"] = kind.node.offer.model_copy(update={"running": running})
-        node = kind.node.model_copy(update=update)
-        self._described[name] = made_from, node
-        return node
+        return self._descriptions.of(name, kind, running, address)

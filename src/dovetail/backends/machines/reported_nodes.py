@@ -1,8 +1,10 @@
-"""The nodes that a backend has reported, and the events that make them what they are now. Pure."""
+"""The nodes of machines: how they are described, which a backend has reported, and the events that make these what they
+are now. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dovetail.backends.machines.provider import MachineType
 from dovetail.model.event import Event, NodeHealthChanged, NodeJoined, NodeLeft
 from dovetail.model.node import Node
 
@@ -35,3 +37,22 @@ class ReportedNodes:
         """It has left, by an event of the caller's. False if it was not there."""
         self.offline.pop(name, None)
         return self.reported.pop(name, None) is not None
+
+
+@dataclass(slots=True)
+class NodeDescriptions:
+    """The nodes of machines, made from their types; the same object until something about it changes."""
+
+    backend: str
+    _made: dict[str, tuple[tuple[MachineType, bool, str | None], Node]] = field(default_factory=dict)
+
+    def of(self, name: str, kind: MachineType, running: bool, address: str | None) -> Node:
+        made_from, known = (kind, running, address), self._made.get(name)
+        if known is not None and known[0][0] is kind and known[0] == made_from:
+            return known[1]
+        update: dict[str, object] = {"name": name, "backend": self.backend, "address": address or kind.node.address}
+        if kind.node.offer is not None:
+            update["offer"] = kind.node.offer.model_copy(update={"running": running})
+        node = kind.node.model_copy(update=update)
+        self._made[name] = made_from, node
+        return node

@@ -47,7 +47,7 @@ def _find_steps(cluster: Cluster) -> list[tuple[LabelColumn, float]]:
 
 
 def _hold_all(cluster: Cluster, column: LabelColumn) -> bool:
-    codes = column.codes[: cluster.width][cluster.present[: cluster.width]]
+    codes = column.codes[: cluster.width][cluster.status.present[: cluster.width]]
     return bool(codes[0]) and bool((codes == codes[0]).all())
 
 

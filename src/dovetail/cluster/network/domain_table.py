@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
-from dovetail.cluster.change_log import LogCursor
+from dovetail.cluster.change_log import DEVICES, LABELS, RESOURCES, STATUS, LogCursor
 from dovetail.cluster.labels import LabelColumn
 from dovetail.cluster.network.domains import SINGLE, level_column
 from dovetail.cluster.network.levels import PresentLevel, present_levels
-from dovetail.cluster.state import DEVICES, LABELS, RESOURCES, STATUS, Cluster
+from dovetail.cluster.state import Cluster
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import GPU
 
@@ -78,7 +78,7 @@ class DomainTable:
         """float64[code]: how many tasks with these needs each domain could take at this moment, looking at amounts and
         at which nodes take work. Of GPUs, whole ones are counted where whole ones are asked for."""
         cluster, n = self._cluster, self._cluster.width
-        fits = np.where(cluster.ready[:n], np.inf, 0.0)
+        fits = np.where(cluster.status.ready[:n], np.inf, 0.0)
         for resource, needed in needs.items():
             index = cluster.resources.index.get(resource)
             if not needed:
@@ -145,9 +145,9 @@ class DomainTable:
     def _measured(self, rows: Rows) -> F8:
         """float64[measure, row]"""
         cluster, tables = self._cluster, self._cluster.resources
-        ready = cluster.ready[rows]
+        ready = cluster.status.ready[rows]
         found = np.empty((_FIXED + 2 * len(tables.names), len(rows)))
-        found[NODES] = cluster.present[rows]
+        found[NODES] = cluster.status.present[rows]
         found[HEALTHY] = ready
         held = tables.allocated[:, rows].any(axis=0) | tables.reserved[:, rows].any(axis=0)
         found[WHOLE_NODES] = ready & ~held

@@ -80,29 +80,29 @@ class NodeColumns(RowsOfView):
     @property
     def ready(self) -> B1:
         """Online, not cordoned, backend available."""
-        return self._cut(self._cluster.ready)
+        return self._cut(self._cluster.status.ready)
 
     @property
     def present(self) -> B1:
         """False for vacant rows."""
-        return self._cut(self._cluster.present)
+        return self._cut(self._cluster.status.present)
 
     @property
     def online(self) -> B1:
-        return self._cut(self._cluster.online)
+        return self._cut(self._cluster.status.online)
 
     @property
     def cordoned(self) -> B1:
-        return self._cut(self._cluster.cordoned)
+        return self._cut(self._cluster.status.cordoned)
 
     @property
     def quarantined(self) -> B1:
         found = np.zeros(self._cluster.width, dtype=np.bool_)
-        found[[self._cluster.rows[name] for name in self._cluster.quarantines]] = True
+        found[[self._cluster.rows[name] for name in self._cluster.status.quarantines]] = True
         return self._cut(found)
 
     def status_reason(self, position: int) -> str:
-        return self._cluster.reason(self.name(position))
+        return self._cluster.status.reason(self.name(position))
 
     def runs(self, kind: WorkloadKind) -> B1 | bool:
         """Which nodes can run this kind of workload; plain True when all can."""
@@ -111,15 +111,15 @@ class NodeColumns(RowsOfView):
 
     @property
     def backend_codes(self) -> I4:
-        return self._cut(self._cluster.backends)
+        return self._cut(self._cluster.status.backends)
 
     @property
     def backend_names(self) -> Sequence[str]:
-        return self._cluster.backend_names
+        return self._cluster.status.backend_names
 
     @property
     def backend_available(self) -> Sequence[bool]:
-        return self._cluster.backend_available
+        return self._cluster.status.backend_available
 
     @property
     def succeeded(self) -> F8:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS
+from dovetail.cluster.change_log import LABELS, PLACEMENTS, RESOURCES, STATUS, TAINTS
 from dovetail.constraints.programs.evaluation_context import AMOUNTS, NODES, TASKS, UTILISATION, EvaluationContext
 from dovetail.constraints.programs.values import BOOL, DOUBLE, INT, STRING, Column, Type, Value, list_of
 from dovetail.constraints.syntax.tree import NODE_LABELS, Call, Index, ListOf, Literal, Name, Select, Tree, children_of

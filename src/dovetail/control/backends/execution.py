@@ -45,8 +45,8 @@ def outbox_name(command: Bind | Stop) -> Name:
 
 
 class OutgoingCommands(asyncio.Queue[Bind | Stop]):
-    """Commands to one backend in order of arrival, except that those that are `doubtful` now let others pass. One that
-    failed comes back after its own pause, which doubles each time; no worker waits for that."""
+    """Commands to one backend in order of arrival; others may pass those that are `doubtful` now. A command that failed
+    comes back after a pause of its own, which doubles each time; no worker waits for it."""
 
     def __init__(self, doubtful: Callable[[Bind | Stop], bool]) -> None:
         self._doubtful = doubtful
@@ -161,8 +161,8 @@ class Executor:
         self._outgoing.put_nowait(command)
 
     def has_moved(self, event: TaskMoved) -> bool:
-        """The backend says it by itself. True: somebody had asked for that, and it is settled now, so that the next
-        move of the same attempt is no repetition."""
+        """The backend reports a move. True if a Move command had asked for it: that command is settled now, and the
+        next move of this attempt is a new one."""
         command = self._open.get(("stop", event.key))
         if not isinstance(command, Move) or command.target != event.node:
             return False

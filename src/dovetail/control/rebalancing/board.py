@@ -37,7 +37,7 @@ class BalanceReport:
 
 @dataclass(frozen=True, slots=True)
 class LookRequest:
-    """Somebody wants a look now. `move`: and the moves that pay."""
+    """A request to look for moves now. `move`: also to make those that pay."""
 
     move: bool
     seen: "Future[BalanceReport]" = field(default_factory=Future)

@@ -114,7 +114,7 @@ class AccessService:
             return token, record
 
     def join_tokens(self) -> list[TokenRecord]:
-        """Those that still admit somebody, by id; without those of machines that are launched."""
+        """Join tokens that are still valid, by id; without those made for machines that were launched."""
         now = time.time()
         valid = (known for known in self._by_digest.values() if known.node is None and _is_valid(known, now))
         return sorted((known for known in valid if known.kind == TokenKind.JOIN), key=lambda known: known.id)

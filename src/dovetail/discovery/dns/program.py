@@ -31,8 +31,8 @@ AskDistances = Callable[[str], Awaitable[dict[str, float]]]
 
 
 class DnsProgram:
-    """`node`: where those are who ask from no known node. None: they get the endpoints in turn. `local`: everybody who
-    asks is there. `folder`: where the last known endpoints are kept."""
+    """`node`: the node of clients whose address belongs to no known node; None: such clients get the endpoints in turn.
+    `local`: all clients are on `node`. `folder`: where the last known endpoints are kept."""
 
     def __init__(
         self,

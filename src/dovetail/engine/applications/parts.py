@@ -84,8 +84,8 @@ def _may_join(state: EngineState, work: Work) -> bool:
 
 
 def may_be_nominated(state: EngineState, work: Work) -> bool:
-    """Is it up to an application where its tasks go? Not for gangs, pods, work that somebody else nominated or that
-    waits for victims, and profiles that take nodes in turn or at random."""
+    """May a search for its whole application nominate its nodes? Not those of gangs, of pods, of work that has
+    nominated nodes or waits for victims, or under profiles that take nodes in turn or at random."""
     return (
         work.nominations is None
         and not work.is_pod

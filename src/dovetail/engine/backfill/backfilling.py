@@ -218,7 +218,7 @@ def is_held_back(state: EngineState, work: Work, together: int) -> bool:
 def asked_and_free(state: EngineState, work: Work, together: int) -> Iterator[tuple[str, float, float, float]]:
     """For each resource that it asks for: its name, the amount, and what is free and schedulable on ready nodes."""
     cluster = state.cluster
-    tables, ready = cluster.resources, cluster.ready[: cluster.width]
+    tables, ready = cluster.resources, cluster.status.ready[: cluster.width]
     for resource, amount in work.shape.amounts:
         row = tables.index.get(resource)
         if row is None:

@@ -23,7 +23,7 @@ def rows_in(state: EngineState, level: str, name: str) -> list[int]:
     column = level_column(state.cluster, level)
     if column is None:
         return []
-    present = np.flatnonzero(state.cluster.present[: state.cluster.width]).tolist()
+    present = np.flatnonzero(state.cluster.status.present[: state.cluster.width]).tolist()
     return [row for row in present if column.value(row) == name]
 
 
@@ -80,7 +80,7 @@ def clear_silence(state: EngineState, name: str) -> None:
 def silence_due(state: EngineState, name: str, now: float) -> list[Command]:
     """The node was silent for too long. After a restart the count starts again, since it is not persisted."""
     row = state.cluster.rows.get(name)
-    if row is None or state.cluster.online[row]:
+    if row is None or state.cluster.status.online[row]:
         return []
     if name not in state.recoveries.silent:
         mark_silent(state, name, now)

@@ -54,7 +54,7 @@ def left(state: EngineState, event: events.NodeLeft, now: float) -> list[Command
 
 def health(state: EngineState, event: events.NodeHealthChanged, now: float) -> list[Command]:
     row = state.cluster.rows.get(event.name)
-    if row is not None and bool(state.cluster.online[row]) != event.online:
+    if row is not None and bool(state.cluster.status.online[row]) != event.online:
         state.cluster.set_online(event.name, event.online, event.reason)
         _changed(state, event.name, row)
         if event.online:
@@ -80,7 +80,7 @@ def drained(state: EngineState, event: events.NodeDrained, now: float) -> list[C
     if row is None:
         return []
     cordoned(state, events.NodeCordoned(event.name, True, event.reason), now)
-    cluster.drained.add(event.name)
+    cluster.status.drained.add(event.name)
     return [
         command
         for task in sorted(cluster.placements.by_row[row])
@@ -100,8 +100,8 @@ def backend_health(state: EngineState, event: events.BackendHealthChanged, now: 
     cluster = state.cluster
     cluster.set_backend_available(event.backend, event.available)
     if event.available:
-        code = cluster.backend_names.index(event.backend)
-        state.wake.dirty_rows.update((cluster.backends[: cluster.width] == code).nonzero()[0].tolist())
+        code = cluster.status.backend_names.index(event.backend)
+        state.wake.dirty_rows.update((cluster.status.backends[: cluster.width] == code).nonzero()[0].tolist())
     return []
 
 

@@ -66,7 +66,7 @@ def arrived(state: EngineState, event: WorkArrived, now: float) -> list[Command]
     work.waiting.extend(i for i in range(event.replicas) if i >= len(rows) or rows[i] is None)
     placed = [(i, row) for i, row in enumerate(rows[: event.replicas]) if row is not None]
     for replica, row in placed:
-        node, backend = cluster.names[row], cluster.backend_names[cluster.backends[row]]
+        node, backend = cluster.names[row], cluster.status.backend_of(row)
         work.tasks[replica] = LiveTask(
             TaskState.RUNNING, 1, node, backend, "found", f"was on {node} already", placed_at=since, started_at=since
         )

@@ -40,7 +40,7 @@ def _can_migrate(state: EngineState, task: TaskId, row: int) -> bool:
     cluster, work = state.cluster, state.work[task.workload]
     live, column = work.task(task.replica), state.request(work.shape).column
     free = cluster.resources.free[: len(column), row]
-    here = cluster.backend_names[cluster.backends[row]] == live.backend
+    here = cluster.status.backend_of(row) == live.backend
     return live.state is TaskState.RUNNING and here and not live.devices and bool((free >= column).all())
 
 
@@ -85,7 +85,7 @@ def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command
     current = live.state.holds_node and attempt_key(event.task, live.attempt) == event.key
     if current and live.node == event.node:  # reports repeat
         return []
-    backend = cluster.backend_names[cluster.backends[row]]
+    backend = cluster.status.backend_of(row)
     stop = Stop(event.task, event.node, backend, event.key, live.message)
     if not current or live.state is not TaskState.STOPPING:
         return [stop]
@@ -106,14 +106,14 @@ def task_moved(state: EngineState, event: TaskMoved, now: float) -> list[Command
 
 
 def move_refused(state: EngineState, event: MoveRefused, now: float) -> list[Command]:  # noqa: ARG001 - as all handlers
-    """The attempt runs on. It stays if somebody had asked for the move; if it has to leave its node, it is stopped."""
+    """The attempt still runs where it was. It stays if a user asked for the move, and is stopped if it has to leave."""
     work = state.work.get(event.task.workload)
     live = None if work is None else work.tasks.get(event.task.replica)
     if work is None or live is None or live.state is not TaskState.STOPPING:  # reports repeat
         return []
     if attempt_key(event.task, live.attempt) != event.key or live.node is None or live.backend is None:
         return []
-    if live.reason != MIGRATING or live.node in state.cluster.drained:
+    if live.reason != MIGRATING or live.node in state.cluster.status.drained:
         return [Stop(event.task, live.node, live.backend, event.key, live.message)]
     row = state.recoveries.release(event.task)
     if row is not None:

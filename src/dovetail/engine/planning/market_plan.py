@@ -116,7 +116,7 @@ class _MarketTable:
         for row in np.flatnonzero(self._eligible).tolist():
             offer = cluster.offers.by_row.get(row, OWN_NODE)
             kind = self._kind(row)
-            key = (int(cluster.backends[row]), kind, offer, round(float(self._cost[row]), 6))
+            key = (int(cluster.status.backends[row]), kind, offer, round(float(self._cost[row]), 6))
             found.setdefault(key, []).append(row)
         return [np.array(rows, dtype=np.intp) for rows in found.values()]
 
@@ -137,7 +137,7 @@ class _MarketTable:
         if start is not None:
             start += float(self._wait_s[row])
         return MarketCandidate(
-            backend=cluster.backend_names[cluster.backends[row]],
+            backend=cluster.status.backend_of(row),
             kind=self._kind(row),
             place=offer.place,
             spot=offer.spot,

@@ -181,7 +181,7 @@ def _gain_of_leaving(look: _Look, one: LeavingTask) -> tuple[float, WaitingWork]
 
 
 def _rows_for(state: EngineState, one: WaitingWork, own: B1, now: float) -> tuple[F8, list[int]]:
-    """What it needs of a node, and own nodes that it could run on were they empty, but for reserved ones."""
+    """What it needs of a node, and the rows of own nodes that are not reserved and would suit it if they were empty."""
     request = unpromised_request(state, one.work)
     evaluator = state.pipelines[one.work.shape.profile].evaluator
     could = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity

@@ -141,13 +141,13 @@ class AttentionQuestions:
 
     def _silent(self) -> Iterator[NodeFinding]:
         cluster, n = self._state.cluster, self._state.cluster.width
-        for row in np.flatnonzero(cluster.present[:n] & ~cluster.online[:n]).tolist():
+        for row in np.flatnonzero(cluster.status.present[:n] & ~cluster.status.online[:n]).tolist():
             name = cluster.names[row]
-            yield NodeFinding(name, cluster.offline_reasons.get(name, ""), len(cluster.placements.by_row[row]))
+            yield NodeFinding(name, cluster.status.offline_reasons.get(name, ""), len(cluster.placements.by_row[row]))
 
     def _quarantined(self) -> Iterator[NodeFinding]:
         cluster, failures = self._state.cluster, self._state.node_failures
-        for name, reason in cluster.quarantines.items():
+        for name, reason in cluster.status.quarantines.items():
             known = failures.get(name)
             tasks = len(cluster.placements.by_row[cluster.rows[name]])
             yield NodeFinding(name, reason, tasks, None if known is None else known.until)
@@ -156,7 +156,7 @@ class AttentionQuestions:
         """Why all nodes together, with nothing on them, have no room for so many tasks, empty if they have; and the
         resource of which no single node has enough."""
         cluster = self._state.cluster
-        tables, rows = cluster.resources, np.flatnonzero(cluster.present[: cluster.width])
+        tables, rows = cluster.resources, np.flatnonzero(cluster.status.present[: cluster.width])
         if not len(rows):
             return "", ""
         fits: F8 = np.full(len(rows), np.inf)
@@ -185,7 +185,7 @@ class AttentionQuestions:
             return None
         cluster = self._state.cluster
         needed = together * each // WHOLE
-        ready = cluster.ready[: cluster.width]
+        ready = cluster.status.ready[: cluster.width]
         whole = cluster.devices.whole[: cluster.width] * ready
         free = int(whole.sum())
         if free < needed:

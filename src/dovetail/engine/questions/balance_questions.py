@@ -27,7 +27,7 @@ class BalanceQuestions:
         no gang, may be disturbed, and have run for as long as their work asks for."""
         cluster = self._state.cluster
         width = cluster.width
-        usable = cluster.ready[:width] & ~cluster.cordoned[:width]
+        usable = cluster.status.ready[:width] & ~cluster.status.cordoned[:width]
         works = [work for work in self._state.work.values() if self._may_move(work, now)]
         running: dict[tuple[str, str], int] = {}
         for work in works:

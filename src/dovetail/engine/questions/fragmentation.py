@@ -64,7 +64,7 @@ class FragmentReport:
 def fragment_report(state: EngineState) -> FragmentReport:
     state.learned.mix.prepare()
     cluster, typical = state.cluster, state.learned.mix.outlook.typical
-    rows = np.flatnonzero(cluster.ready[: cluster.width])
+    rows = np.flatnonzero(cluster.status.ready[: cluster.width])
     if typical is None or not len(rows):
         return FragmentReport(len(state.learned.mix), [_sum(CLUSTER, CLUSTER, np.zeros((4, 0)))], [])
     columns, asks = _looked_at(cluster, typical, rows)
@@ -106,7 +106,7 @@ def cluster_fragments(state: EngineState) -> Fragments:
     """Of the whole cluster alone; for those who ask often."""
     state.learned.mix.prepare()
     cluster, typical = state.cluster, state.learned.mix.outlook.typical
-    rows = np.flatnonzero(cluster.ready[: cluster.width])
+    rows = np.flatnonzero(cluster.status.ready[: cluster.width])
     if typical is None or not len(rows):
         return _sum(CLUSTER, CLUSTER, np.zeros((4, 0)))
     return _sum(CLUSTER, CLUSTER, _looked_at(cluster, typical, rows)[0])
@@ -157,7 +157,7 @@ def recoverable_capacity(state: EngineState, most_tried: int = MOST_TRIED) -> Re
     tasks that are being stopped stay where they are."""
     state.learned.mix.prepare()
     cluster = state.cluster
-    rows = np.flatnonzero(cluster.ready[: cluster.width])
+    rows = np.flatnonzero(cluster.status.ready[: cluster.width])
     if state.learned.mix.outlook.typical is None or not len(rows):
         return RecoverableCapacity(0.0, 0, 0, 0)
     losses = _losses(state, rows)
@@ -181,7 +181,7 @@ def _may_move(state: EngineState, task: TaskId) -> bool:
 
 
 def _tried(state: EngineState, task: TaskId) -> float:
-    """What is won by placing it anew; it stays there if that is more than a little, and else where it is."""
+    """How much is gained by placing the task anew. It is moved if that is more than a little."""
     cluster, work = state.cluster, state.work[task.workload]
     placed = cluster.placements.by_task[task]
     pipeline, request = state.pipelines[PROFILE], state.asked(work.shape, work.identity)

@@ -18,9 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import Rows
-from dovetail.cluster.change_log import LogCursor
+from dovetail.cluster.change_log import GROUPS, LogCursor
 from dovetail.cluster.network.levels import bandwidth_of, limited_up, present_levels
-from dovetail.cluster.state import GROUPS
 from dovetail.engine.gangs.communication import estimate_for
 from dovetail.engine.pieces import Pieces
 from dovetail.engine.questions.map_rows import MapRow, RowTenants, map_rows
@@ -142,8 +141,8 @@ class MapQuestions:
             nodes=nodes,
             holders=holders,
             domains=[kept.domains[row] for row in there],
-            backends=list(self._cluster.backend_names),
-            owners=self._cluster.backends[np.array(there, dtype=np.intp)].tolist(),
+            backends=list(self._cluster.status.backend_names),
+            owners=self._cluster.status.backends[np.array(there, dtype=np.intp)].tolist(),
             gone=[] if full else [row for row in changed if kept.nodes[row] is None],
         )
 
@@ -174,7 +173,7 @@ class MapQuestions:
 
     def _look(self, rows: Sequence[int], now: float) -> None:
         cluster, kept = self._cluster, self._kept
-        present = [row for row in rows if cluster.present[row]]
+        present = [row for row in rows if cluster.status.present[row]]
         found = map_rows(self._state, self._row_tenants, np.array(present, dtype=np.intp), now)
         drawn = dict(zip(present, found, strict=True))
         domains = self._domains_of(present)

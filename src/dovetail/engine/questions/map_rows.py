@@ -113,11 +113,11 @@ def _gpu_used(state: EngineState, rows: Rows) -> list[str]:
 
 def _health(state: EngineState, row: int) -> int:
     cluster = state.cluster
-    if not cluster.online[row] or not cluster.backend_available[cluster.backends[row]]:
+    if not cluster.status.online[row] or not cluster.status.backend_available[cluster.status.backends[row]]:
         return MapHealth.SILENT
-    if cluster.names[row] in cluster.quarantines:
+    if cluster.names[row] in cluster.status.quarantines:
         return MapHealth.QUARANTINED
-    if cluster.cordoned[row]:
+    if cluster.status.cordoned[row]:
         return MapHealth.CORDONED
     launched = not cluster.offers.running[row] and cluster.placements.by_row[row]
     return MapHealth.JOINING if launched else MapHealth.OK

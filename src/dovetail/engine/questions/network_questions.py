@@ -89,7 +89,7 @@ class NetworkQuestions:
     def levels(self) -> list[LevelState]:
         """Widest first."""
         cluster, found = self._cluster, []
-        present = cluster.present[: cluster.width]
+        present = cluster.status.present[: cluster.width]
         for level in present_levels(cluster):
             codes = level.column.codes[: cluster.width][present]
             found.append(LevelState(level, len(np.unique(codes[codes > 0])), int((codes == 0).sum())))

@@ -67,12 +67,12 @@ def _shares(state: EngineState, sort: str) -> F8:
 
 def _status(state: EngineState, name: str, row: int) -> str:
     cluster = state.cluster
-    if not cluster.online[row]:
+    if not cluster.status.online[row]:
         return "offline"
-    if not cluster.backend_available[cluster.backends[row]]:
+    if not cluster.status.backend_available[cluster.status.backends[row]]:
         return "backend down"
-    if name in cluster.drained:
+    if name in cluster.status.drained:
         return "draining" if cluster.placements.by_row[row] else "drained"
-    if cluster.cordoned[row]:
+    if cluster.status.cordoned[row]:
         return "cordoned"
-    return "quarantined" if name in cluster.quarantines else "online"
+    return "quarantined" if name in cluster.status.quarantines else "online"

@@ -105,11 +105,11 @@ class NodeQuestions:
         return {address: name for name, address in self._cluster.addresses.items()}
 
     def is_online(self, name: str) -> bool:
-        return bool(self._cluster.online[self._cluster.rows[name]])
+        return bool(self._cluster.status.online[self._cluster.rows[name]])
 
     def reason(self, name: str) -> str:
         """Why it is offline or cordoned; empty when it is neither."""
-        return self._cluster.reason(name)
+        return self._cluster.status.reason(name)
 
     def labels(self, name: str) -> dict[str, str]:
         """As selectors see them, its name among them; empty for an unknown node."""
@@ -127,13 +127,13 @@ class NodeQuestions:
         tables = cluster.resources
         return NodeUse(
             name=name,
-            backend=cluster.backend_names[cluster.backends[row]],
-            online=bool(cluster.online[row]),
-            cordoned=bool(cluster.cordoned[row]),
-            drained=name in cluster.drained,
-            quarantined=name in cluster.quarantines,
-            available=cluster.backend_available[cluster.backends[row]],
-            reason=cluster.reason(name),
+            backend=cluster.status.backend_of(row),
+            online=bool(cluster.status.online[row]),
+            cordoned=bool(cluster.status.cordoned[row]),
+            drained=name in cluster.status.drained,
+            quarantined=name in cluster.status.quarantines,
+            available=cluster.status.backend_available[cluster.status.backends[row]],
+            reason=cluster.status.reason(name),
             labels=cluster.labels.row(row),
             taints=[str(taint) for taint in cluster.taints.row(row)],
             capacity=tables.amounts(tables.capacity[:, row]),
@@ -184,8 +184,8 @@ class NodeQuestions:
                 tables.amounts(tables.allocated[:, row]),
                 cluster.topology.own_labels(name, cluster.labels.row(row)),
                 frozenset(cluster.taints.row(row)),
-                bool(cluster.ready[row]),
-                cluster.reason(name),
+                bool(cluster.status.ready[row]),
+                cluster.status.reason(name),
             )
             for name, row in cluster.rows.items()
         }
@@ -210,14 +210,14 @@ class NodeQuestions:
     def backend_of(self, name: str) -> str | None:
         """None for an unknown node."""
         row = self._cluster.rows.get(name)
-        return None if row is None else self._cluster.backend_names[self._cluster.backends[row]]
+        return None if row is None else self._cluster.status.backend_of(row)
 
     def of_backend(self, backend: str) -> list[str]:
         cluster = self._cluster
-        if backend not in cluster.backend_names:
+        if backend not in cluster.status.backend_names:
             return []
-        code = cluster.backend_names.index(backend)
-        return [name for name, row in cluster.rows.items() if cluster.backends[row] == code]
+        code = cluster.status.backend_names.index(backend)
+        return [name for name, row in cluster.rows.items() if cluster.status.backends[row] == code]
 
     def of_backend_for(self, backend: str, kind: WorkloadKind) -> list[str]:
         """Those that run work of this kind."""
@@ -227,4 +227,7 @@ class NodeQuestions:
     def backend_is_down(self, backend: str) -> bool:
         """Whether its nodes count as unavailable. False for a backend that has no nodes."""
         cluster = self._cluster
-        return backend in cluster.backend_names and not cluster.backend_available[cluster.backend_names.index(backend)]
+        return (
+            backend in cluster.status.backend_names
+            and not cluster.status.backend_available[cluster.status.backend_names.index(backend)]
+        )

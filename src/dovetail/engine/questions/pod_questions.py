@@ -82,7 +82,7 @@ class PodQuestions:
         return 1 if work is None else (work.tasks.get(task.replica) or LiveTask()).attempt
 
     def is_evicted(self, task: TaskId) -> bool:
-        """Was it told to stop by the engine's own decision, not because somebody cancelled it?"""
+        """Did the engine decide to stop the task? False if a user cancelled it."""
         return task in self._state.stopping and not self._state.work[task.workload].cancelled
 
     def pending_queue(self, workload: int) -> str:
@@ -173,8 +173,8 @@ class PodQuestions:
     def nominate(
         self, pod: PodQuery, budgets: Sequence[DisruptionBudget] = (), expected: Iterable[AssumedPod] = ()
     ) -> PodNomination | None:
-        """The node where it costs least to clear capacity for the pod. `expected`: pods that are to come to nodes and
-        are as urgent; their capacity stays theirs."""
+        """The node where it costs least to clear capacity for the pod. `expected`: pods that are
+        nominated to nodes and are as urgent; their capacity stays theirs."""
         pipeline, request = self._request(pod)
         coming, rows = NominatedPlacements(), self._cluster.rows
         for i, (node, other, since) in enumerate(expected):

@@ -85,10 +85,10 @@ class TrendQuestions:
         level = np.zeros((len(indexes), n))
         there = [place for place, index in enumerate(indexes) if index < len(trend.level)]
         level[there] = trend.level[[indexes[place] for place in there], :n]
-        is_told = (level != 0) & cluster.online[:n] & (now - trend.at[:n] <= STALE_S)
+        is_told = (level != 0) & cluster.status.online[:n] & (now - trend.at[:n] <= STALE_S)
         observed = np.where(is_told, tables.observed[indexes, :n], np.nan)
         values = np.concatenate([tables.allocated[indexes, :n] / capacity, observed / capacity])
-        rows = np.flatnonzero(cluster.present[:n])
+        rows = np.flatnonzero(cluster.status.present[:n])
         return NodeShares([cluster.names[row] for row in rows.tolist()], values.T[rows])
 
     def _named(self, by_queue: Counter[int]) -> dict[str, int]:
@@ -100,7 +100,7 @@ class TrendQuestions:
 
     def _fragmented(self) -> Pieces[float | None]:
         cluster = self._state.cluster
-        rows = np.flatnonzero(cluster.ready[: cluster.width])
+        rows = np.flatnonzero(cluster.status.ready[: cluster.width])
         free = lost = 0.0
         for first in range(0, len(rows), ROWS):
             part_free, part_lost = free_and_unusable(self._state, rows[first : first + ROWS])

@@ -52,7 +52,7 @@ class UsageGauges:
         """By resource: allocated and capacity over all online nodes."""
         cluster = self._state.cluster
         tables, n = cluster.resources, cluster.width
-        online = cluster.online[:n]
+        online = cluster.status.online[:n]
         return {
             name: (int(tables.allocated[i, :n][online].sum()), int(tables.capacity[i, :n][online].sum()))
             for i, name in enumerate(tables.names)
@@ -63,8 +63,8 @@ class UsageGauges:
         """Nodes by status, over the flags alone: cheap at any size."""
         cluster = self._state.cluster
         n = cluster.width
-        online, cordoned, ready = cluster.online[:n], cluster.cordoned[:n], cluster.ready[:n]
-        rows = [cluster.rows[name] for name in cluster.quarantines]
+        online, cordoned, ready = cluster.status.online[:n], cluster.status.cordoned[:n], cluster.status.ready[:n]
+        rows = [cluster.rows[name] for name in cluster.status.quarantines]
         quarantined = sum(bool(online[row]) and not cordoned[row] for row in rows)
         return {
             "online": int(ready.sum()),
@@ -93,7 +93,7 @@ class UsageGauges:
         codes = []
         for name, row in cluster.rows.items():
             zone = "" if zones is None else zones.value(row) or ""
-            key = (name if by_node else "", zone, cluster.backend_names[cluster.backends[row]])
+            key = (name if by_node else "", zone, cluster.status.backend_of(row))
             codes.append(groups.setdefault(key, len(groups)))
         rows = np.fromiter(cluster.rows.values(), dtype=np.intp, count=len(cluster.rows))
         for index, resource in enumerate(tables.names):

@@ -188,7 +188,7 @@ class WorkloadQuestions:
             reason=work.reason if waits else live.reason,
             message=work.message if waits else live.message,
             ending=work.cancelled or bool(work.terminal_reason),
-            online=row is not None and bool(self._state.cluster.online[row]),
+            online=row is not None and bool(self._state.cluster.status.online[row]),
         )
 
     # --- tasks that hold nodes -------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def clean_up(state: EngineState, now: float) -> list[Command]:
         waits = live is not None and live.state in (TaskState.PENDING, TaskState.STOPPING)
         ended = work is None or work.cancelled or bool(work.terminal_reason) or not waits
         broken_off = work is not None and bool(work.terms.gang_min) and work.recovery is None
-        if ended or broken_off or not cluster.ready[cluster.rows[recoveries.held[task].node]]:
+        if ended or broken_off or not cluster.status.ready[cluster.rows[recoveries.held[task].node]]:
             release(state, task)
     commands: list[Command] = []
     for id_ in list(recoveries.broken_gangs):

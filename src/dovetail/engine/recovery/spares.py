@@ -23,14 +23,14 @@ def update_spares(state: EngineState) -> None:
     n = cluster.width
     for name in list(recoveries.spares):
         row = cluster.rows[name]
-        if not cluster.ready[row] or cluster.placements.by_row[row]:
+        if not cluster.status.ready[row] or cluster.placements.by_row[row]:
             release_spare(state, name)
     codes = column.codes[:n]
     spare = np.zeros(n, dtype=np.bool_)
     spare[[cluster.rows[name] for name in recoveries.spares]] = True
     busy = {cluster.rows[held.node] for held in recoveries.held.values() if held.node in cluster.rows}
-    for code in np.unique(codes[(codes > 0) & cluster.ready[:n]]).tolist():
-        here = np.flatnonzero((codes == code) & cluster.ready[:n])
+    for code in np.unique(codes[(codes > 0) & cluster.status.ready[:n]]).tolist():
+        here = np.flatnonzero((codes == code) & cluster.status.ready[:n])
         missing = min(wanted.nodes, len(here) - 1) - int(spare[here].sum())
         for row in here[::-1].tolist():  # from the end: placement prefers the first of equal nodes
             if missing <= 0:

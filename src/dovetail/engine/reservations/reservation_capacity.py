@@ -160,8 +160,8 @@ def _hold_on_node(
     """What to hold on the node, or why that is impossible."""
     cluster = state.cluster
     row = cluster.rows[name]
-    if not cluster.online[row]:
-        reason = cluster.offline_reasons.get(name, "")
+    if not cluster.status.online[row]:
+        reason = cluster.status.offline_reasons.get(name, "")
         return {}, f"node {name!r} is offline{': ' + reason if reason else ''}"
     amounts = record.target.amounts
     if amounts is None:
@@ -230,7 +230,7 @@ def _candidates(state: EngineState, record: ReservationRecord) -> list[int]:
     return [
         row
         for row in rows_with(state, labels)
-        if cluster.ready[row]
+        if cluster.status.ready[row]
         and (labels or all(taint.effect is Effect.PREFER_NO_SCHEDULE for taint in cluster.taints.row(row)))
     ]
 

@@ -44,9 +44,10 @@ def guess(state: EngineState, expected: float, now: float) -> StartGuess:
 
 
 class StartForecast:
-    """Every waiting workload, in order, gets the first slot that those before it leave. Planned is as far as somebody
-    asked: no start depends on work that comes after it. Only for the state that it was made for, between whose
-    questions it may be kept."""
+    """When waiting work could start: each workload, in order, gets the first slot that those before it leave.
+
+    No start depends on work that comes later, so the forecast goes only as far as the workload that was asked about.
+    It holds for the state that it was made from and may be kept until that state changes."""
 
     def __init__(self, state: EngineState, now: float, most: int = PLANNED) -> None:
         self._state, self._now = state, now

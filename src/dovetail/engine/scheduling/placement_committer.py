@@ -23,7 +23,7 @@ class GangStarts:
 
     def __init__(self, state: EngineState, rows: Iterable[int]) -> None:
         cluster = state.cluster
-        self._tasks = Counter(cluster.backend_names[cluster.backends[row]] for row in rows)
+        self._tasks = Counter(cluster.status.backend_of(row) for row in rows)
         self._starts: dict[str, GangStart] = {}
 
     def start_of(self, backend: str, key: str) -> GangStart | None:
@@ -81,7 +81,7 @@ class PlacementCommitter:
         if state.promises:
             state.promises.placed(row, column, NEVER if self._end is None else self._end, now, before)
         node = cluster.names[row]
-        backend = cluster.backend_names[cluster.backends[row]]
+        backend = cluster.status.backend_of(row)
         live.attempt += 1
         live.node, live.backend, live.placed_at, live.devices = node, backend, now, slots
         explanation = choice.explanation

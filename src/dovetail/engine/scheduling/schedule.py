@@ -216,7 +216,7 @@ def _place(
 def _as_expected(
     state: EngineState, work: Work, request: Request, expected_row: int | None, replica: int
 ) -> Choice | None:
-    """On the node where somebody expects it or that was found with its application, if that may take it."""
+    """Choose the node that is expected, or that the search of its application found, if that node may take it."""
     pipeline = state.pipelines[work.shape.profile]
     if expected_row is not None:
         return pipeline.decide_at(request, expected_row)

@@ -9,9 +9,9 @@ Guarantees: no work is woken twice for the same events, so two workloads that fa
 import numpy as np
 
 from dovetail.cluster.arrays import Rows
+from dovetail.cluster.change_log import STATUS
 from dovetail.cluster.network.domains import SINGLE, level_column
 from dovetail.cluster.selector_counts import Counted
-from dovetail.cluster.state import STATUS
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.pending_work import EquivalenceClass, Watch
 from dovetail.engine.state.work import Work

@@ -61,7 +61,7 @@ class Accounts:
         if self._capacity_as_of != cluster.generation:
             self._capacity_as_of = cluster.generation
             n = cluster.width
-            totals = cluster.resources.schedulable[:, :n][:, cluster.present[:n]].sum(axis=1)
+            totals = cluster.resources.schedulable[:, :n][:, cluster.status.present[:n]].sum(axis=1)
             self.without_deferred.set_capacity(dict(zip(cluster.resources.names, totals.tolist(), strict=True)))
 
     @contextmanager

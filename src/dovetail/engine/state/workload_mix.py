@@ -113,7 +113,7 @@ class WorkloadMix:
     def _update_scarcity(self, kinds: int) -> None:
         cluster, devices = self._cluster, self._cluster.devices
         n = cluster.width
-        there = np.maximum(devices.free[:n], 0) * cluster.ready[:n, None]
+        there = np.maximum(devices.free[:n], 0) * cluster.status.ready[:n, None]
         free: F8 = np.bincount(devices.kinds[:n].ravel(), there.ravel(), kinds).astype(np.float64)
         free[0] = 0.0  # no device
         pull = np.ones(kinds)

@@ -87,7 +87,7 @@ class FitTrial:
     # --- questions -------------------------------------------------------------------------------------------
 
     def fits_as(self, spec: Workload) -> bool:
-        """If it were defined so, and submitted in place of what there is of it."""
+        """Would it fit with this definition, if its present tasks were not there?"""
         shape = self.state.terms(spec).shape
         with self.as_new():
             return self._fits(spec, shape, at_once(spec), self.now)

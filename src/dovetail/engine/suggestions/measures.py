@@ -102,7 +102,7 @@ class Measures:
     # --- time ------------------------------------------------------------------------------------------------
 
     def _wait(self, places: B1) -> Iterator[Measure]:
-        """Until enough of what runs has ended, if it is known when that is."""
+        """Wait until enough of the running tasks have ended, if their ends are known."""
         state, request = self._state, self._trial.request()
         found: EarliestStart | None = None
         for place in self._domains(request) if len(state.ends) else []:
@@ -204,18 +204,20 @@ class Measures:
         """Nodes that would do if an operator let work go there again; not those that are being emptied."""
         cluster = self._state.cluster
         passing: Rows = closed.rows[~closed.fails.any(axis=0)] if len(closed.fails) else closed.rows
-        quarantined = np.array([cluster.names[row] in cluster.quarantines for row in passing.tolist()], dtype=np.bool_)
-        rows = passing[(cluster.cordoned[passing] | quarantined) & cluster.online[passing]]
+        quarantined = np.array(
+            [cluster.names[row] in cluster.status.quarantines for row in passing.tolist()], dtype=np.bool_
+        )
+        rows = passing[(cluster.status.cordoned[passing] | quarantined) & cluster.status.online[passing]]
         if not len(rows):
             return
         needs = self._trial.request().needs
         copies = headroom.copies(rows, needs)
         for at in np.argsort(-copies, kind="stable")[:_MOST_NODES].tolist():
             name = cluster.names[int(rows[at])]
-            if name in cluster.drained:
+            if name in cluster.status.drained:
                 continue
-            why = cluster.cordon_reasons.get(name)
-            told = f"cordoned: {why}" if why else cluster.quarantines.get(name)
+            why = cluster.status.cordon_reasons.get(name)
+            told = f"cordoned: {why}" if why else cluster.status.quarantines.get(name)
             words = f"run dovetail uncordon {name}" + (f" ({told})" if told else "")
             yield Measure(words, "uncordon", 2.7, {"uncordon": name}, node=name)
 

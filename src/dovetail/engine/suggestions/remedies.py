@@ -143,7 +143,7 @@ class Remedies:
             if one.filter == TAINTS:
                 found.append(cluster.taints.codes[rows])
             elif one.filter == BACKEND:
-                found.append(cluster.backends[rows])
+                found.append(cluster.status.backends[rows])
             elif one.filter == GPU_MODEL:
                 found += list(cluster.devices.models[rows].T)
             else:
@@ -199,8 +199,10 @@ class Remedies:
         if one.filter == TAINTS:
             return self._tolerate(samples)
         if one.filter == BACKEND:
-            names = self._state.cluster.backend_names
-            return allow_backends(list(dict.fromkeys(names[self._state.cluster.backends[row]] for row in samples)))
+            names = self._state.cluster.status.backend_names
+            return allow_backends(
+                list(dict.fromkeys(names[self._state.cluster.status.backends[row]] for row in samples))
+            )
         if one.filter == CONSTRAINTS:
             return self._loosen(one, nodes)
         if one.filter == GPU_MODEL:

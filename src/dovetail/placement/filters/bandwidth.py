@@ -5,7 +5,7 @@ a whole (`tiers.UplinkCapacity`, `arranger`); the first of them sends to none ye
 """
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.state import LABELS, PLACEMENTS
+from dovetail.cluster.change_log import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.text.quantity import format_bandwidth

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.state import GROUPS, PLACEMENTS, RESOURCES
+from dovetail.cluster.change_log import GROUPS, PLACEMENTS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.constraints.error import ExpressionError
 from dovetail.constraints.programs.program import compile_node, why_not

@@ -1,7 +1,7 @@
 """Filters on GPUs: whether the node has suitable ones, and whether enough of them are free."""
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.state import DEVICES, LABELS, RESOURCES
+from dovetail.cluster.change_log import DEVICES, LABELS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE, describe_gpus
 from dovetail.model.reason import Eviction, Refused

@@ -3,8 +3,8 @@
 from functools import lru_cache
 
 from dovetail.cluster.arrays import B1
+from dovetail.cluster.change_log import LABELS
 from dovetail.cluster.labels import value_matches
-from dovetail.cluster.state import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match, Term

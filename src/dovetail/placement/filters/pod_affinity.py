@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.change_log import GROUPS, LABELS, PLACEMENTS
 from dovetail.cluster.labels import ABSENT, TaintSet
 from dovetail.cluster.network.domains import BY_LABEL
 from dovetail.cluster.selector_counts import selects
-from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.pod_ask import NOMINATED, TERMINATING, UNSCHEDULABLE, PodAffinityRule

@@ -3,7 +3,7 @@
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.state import LABELS
+from dovetail.cluster.change_log import LABELS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.requests.asks import Match

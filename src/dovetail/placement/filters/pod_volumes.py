@@ -3,7 +3,7 @@
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8
-from dovetail.cluster.state import LABELS, PLACEMENTS
+from dovetail.cluster.change_log import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.asks import Match, Term

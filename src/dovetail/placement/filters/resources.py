@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.cluster.state import RESOURCES
+from dovetail.cluster.change_log import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Outcome, Refused, Shortage
 from dovetail.model.resources import CPU, DISK, MEMORY, show_amount

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from dovetail.cluster.arrays import B1
-from dovetail.cluster.state import STATUS
+from dovetail.cluster.change_log import STATUS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Outcome, Refused
 from dovetail.placement.contract import OWN_NODE, Concern, Filter, RefusalSummary, Request, count_nodes

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.state import TAINTS
+from dovetail.cluster.change_log import TAINTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.model.workloads.selection import Effect, Taint

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.state import OFFERS
+from dovetail.cluster.change_log import OFFERS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Refused
 from dovetail.placement.contract import OWN_NODE, Concern, Filter, GroupRefusal, Request

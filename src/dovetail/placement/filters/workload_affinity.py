@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from dovetail.cluster.arrays import B1, Rows
-from dovetail.cluster.state import GROUPS, LABELS, PLACEMENTS
+from dovetail.cluster.change_log import GROUPS, LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Eviction, Refused
 from dovetail.model.requests.asks import Relation

@@ -137,11 +137,11 @@ class Arranger:
             index += 1  # where slices of this size are whole: there is the gap for a part of one
         if self._sizes[tier] > 1:
             spare = self._raw[index] - self._whole[index]
-            if self._uplinks is not None and index > tier:
-                spare = np.clip(self._uplinks[index] - self._whole_offered[index], 0.0, spare)
-            for outer in range(index - 1, tier - 1, -1):
-                inner, spare = spare, np.zeros(self.tiers[outer].count)
-                np.maximum.at(spare, self.tiers[outer + 1].parents, inner)
+            for inner in range(index, tier, -1):
+                if self._uplinks is not None:  # every domain on the way out has to carry it too
+                    spare = np.clip(self._uplinks[inner] - self._whole_offered[inner], 0.0, spare)
+                offered, spare = spare, np.zeros(self.tiers[inner - 1].count)
+                np.maximum.at(spare, self.tiers[inner].parents, offered)
             held = self._whole[tier] + spare
         return held.copy()
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows
+from dovetail.cluster.change_log import DEVICES, GROUPS, PLACEMENTS, RESOURCES
 from dovetail.cluster.devices import Slots
-from dovetail.cluster.state import DEVICES, GROUPS, PLACEMENTS, RESOURCES, Cluster
+from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.model.plugin_loading import PluginError
 from dovetail.model.text.strict import closest

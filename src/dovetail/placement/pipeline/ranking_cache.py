@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, Rows
-from dovetail.cluster.change_log import LogCursor
-from dovetail.cluster.state import DEVICES, PLACEMENTS, RESOURCES, Cluster
+from dovetail.cluster.change_log import DEVICES, PLACEMENTS, RESOURCES, LogCursor
+from dovetail.cluster.state import Cluster
 from dovetail.cluster.views.view import View
 from dovetail.model.reason import Explanation, NodePoints
 from dovetail.placement.contract import Request

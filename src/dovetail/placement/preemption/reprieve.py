@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dovetail.cluster.arrays import B1, F8, Rows, grown, runs
-from dovetail.cluster.change_log import LogCursor
-from dovetail.cluster.state import PLACEMENTS, RESOURCES, Cluster
+from dovetail.cluster.change_log import PLACEMENTS, RESOURCES, LogCursor
+from dovetail.cluster.state import Cluster
 from dovetail.model.requests.shape import Shape
 from dovetail.placement.preemption.nomination import (
     ABOVE_ALL,

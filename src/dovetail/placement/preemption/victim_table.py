@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, grown
-from dovetail.cluster.change_log import LogCursor
+from dovetail.cluster.change_log import PLACEMENTS, LogCursor
 from dovetail.cluster.placements import RANKS, Placement, VictimInfo
-from dovetail.cluster.state import PLACEMENTS, Cluster
+from dovetail.cluster.state import Cluster
 from dovetail.model.task import TaskId
 
 I8 = npt.NDArray[np.int64]

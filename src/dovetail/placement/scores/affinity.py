@@ -1,7 +1,7 @@
 """Scores by what the task prefers of nodes, and by whether they have its image."""
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.state import LABELS, TAINTS
+from dovetail.cluster.change_log import LABELS, TAINTS
 from dovetail.cluster.views.view import View
 from dovetail.model.requests.asks import Match
 from dovetail.model.workloads.image import image_label

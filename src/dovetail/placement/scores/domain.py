@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.state import LABELS, PLACEMENTS, RESOURCES, STATUS
+from dovetail.cluster.change_log import LABELS, PLACEMENTS, RESOURCES, STATUS
 from dovetail.cluster.views.view import View
 from dovetail.model.resources import GPU
 from dovetail.model.text.strict import Strict

@@ -7,8 +7,8 @@ node counts, and the task gets that device. Without an outlook all nodes are equ
 """
 
 from dovetail.cluster.arrays import B1, F8
+from dovetail.cluster.change_log import DEVICES, RESOURCES
 from dovetail.cluster.devices import Slots
-from dovetail.cluster.state import DEVICES, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, MEMORY

@@ -3,8 +3,8 @@
 import numpy as np
 
 from dovetail.cluster.arrays import F8
+from dovetail.cluster.change_log import LABELS, RESOURCES
 from dovetail.cluster.devices import SEVERAL
-from dovetail.cluster.state import LABELS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import CPU, GPU, MEMORY

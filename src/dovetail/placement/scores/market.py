@@ -7,7 +7,7 @@ cached by row. Where the workload says what it prefers, they are multiplied by i
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.state import OFFERS, RESOURCES
+from dovetail.cluster.change_log import OFFERS, RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.placement.contract import Request, Score
 from dovetail.placement.market.costs import (

@@ -6,7 +6,7 @@ A task whose related workloads are not placed yet prefers no node: 0 everywhere.
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.state import LABELS, PLACEMENTS
+from dovetail.cluster.change_log import LABELS, PLACEMENTS
 from dovetail.cluster.views.view import View
 from dovetail.placement.contract import Request, Score
 

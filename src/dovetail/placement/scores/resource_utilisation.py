@@ -5,7 +5,7 @@ Reserved capacity is not free. With overcommit more than the whole node can be f
 """
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.state import RESOURCES
+from dovetail.cluster.change_log import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.placement.contract import Request, Score
 from dovetail.placement.scores.shares import requested

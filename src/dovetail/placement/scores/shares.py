@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dovetail.cluster.arrays import F8
-from dovetail.cluster.state import RESOURCES
+from dovetail.cluster.change_log import RESOURCES
 from dovetail.cluster.views.view import View
 from dovetail.model.resources import CPU, DISK, MEMORY, SLOTS
 from dovetail.placement.contract import Request, Score

@@ -45,7 +45,7 @@ async def planned(folder: Path, proxy: LossyProxy, cluster: str) -> AsyncIterato
     try:
         yield plane
         live = list(plane.engine._state.work)
-        await plane.cancel(live, "the test is over")
+        await plane.workloads.cancel(live, "the test is over")
         await until(lambda: not plane.engine._state.work, "all is stopped")
     finally:
         await plane.stop()
@@ -83,7 +83,7 @@ def test_an_engine_that_cannot_be_reached_gets_nothing_until_it_can(tmp_path: Pa
             async with proxy.break_calls():
                 cluster = plane.engine._state.cluster
                 await plane.submit([work("only")])
-                await until(lambda: not cluster.ready[cluster.rows["one"]], "nothing is placed there")
+                await until(lambda: not cluster.status.ready[cluster.rows["one"]], "nothing is placed there")
             await until(lambda: plane.store.counts()["running"] == 1, "it runs")
             await until(lambda: docker(plane).state == "closed", "it is used again")
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from dovetail.backends.contract import Assignment
-from dovetail.backends.machines.fleet import APPEARS_WITHIN_S, Agents, Fleet, MachineSlot
+from dovetail.backends.machines.fleet import APPEARS_WITHIN_S, Agents, Fleet
 from dovetail.backends.machines.journal import MachinePhase
+from dovetail.backends.machines.machine_table import MachineSlot
 from dovetail.backends.machines.provider import (
     Launch,
     LaunchRefused,
@@ -74,7 +75,7 @@ class JobFleet(Fleet):
     @property
     def used(self) -> list[str]:
         """The nodes whose machines are wanted or exist."""
-        return list(self._slots)
+        return [slot.row.node for slot in self._machines.all()]
 
     def is_discarded(self, node: str) -> bool:
         """Whether its machine is used up, and not gone yet."""
@@ -83,7 +84,7 @@ class JobFleet(Fleet):
     async def discard(self, node: str, reason: str, token: str | None = None) -> None:
         """Its machine has had its job, or nobody wants it any more: end it. A launch that is under way ends first.
         `token`: only if it is the machine of that launch."""
-        slot = self._slots.get(node)
+        slot = self._machines.get(node)
         if slot is None or node in self._discarded or token not in (None, slot.row.token):
             return
         self._discarded[node] = reason
@@ -128,7 +129,7 @@ class JobFleet(Fleet):
             await self._tell(TaskWaiting(one.task, one.key, why))
 
     async def _take_seen(self, machines: list[Machine]) -> None:
-        await self._jobs.look({one.node: one for one in machines if self._is_ours(one)})
+        await self._jobs.look({one.node: one for one in machines if self._machines.is_ours(one)})
         await super()._take_seen(machines)
 
     async def _seen(self, slot: MachineSlot, machine: Machine) -> None:
@@ -173,5 +174,5 @@ class JobFleet(Fleet):
         return False
 
     def _unusable(self) -> Mapping[str, str]:
-        ended = {name: "its machine is being ended" for name in self._slots if self.is_discarded(name)}
+        ended = {name: "its machine is being ended" for name in self.used if self.is_discarded(name)}
         return {**super()._unusable(), **ended}
