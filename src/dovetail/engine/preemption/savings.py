@@ -35,6 +35,7 @@ from dovetail.engine.preemption.elsewhere import (
     waiting_work,
 )
 from dovetail.engine.preemption.start_costs import StartCosts, cheapest_set
+from dovetail.engine.preemption.timetable_room import fits_if_it_leaves, lost_by_taking
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import PREEMPTING
 from dovetail.engine.state.work import Work
@@ -117,6 +118,9 @@ def _take(look: _Look, one: WaitingWork) -> list[Command]:
     nodes = find_nodes_elsewhere(state, victims, look.taken, now)
     if nodes is None:
         return []
+    cost += lost_by_taking(state, one, row, victims, now)
+    if one.cost - cost < LEAST_SAVING * one.cost:
+        return []
     found = clearing_plan(state, one.work, tuple(x.task for x in victims), now, over_promises=True)
     if isinstance(found, str):
         return []
@@ -175,7 +179,7 @@ def _gain_of_leaving(look: _Look, one: LeavingTask) -> tuple[float, WaitingWork]
         if any(cost is not None and cost <= if_it_leaves + one.cost for cost in stays):
             continue  # it can start in time anyway
         saved = other.cost - if_it_leaves - one.cost
-        if saved >= LEAST_SAVING * other.cost:
+        if saved >= LEAST_SAVING * other.cost and fits_if_it_leaves(state, one, other, now):
             return saved, other
     return None
 

@@ -44,7 +44,7 @@ def keep_timetable(state: EngineState, effort: int, now: float) -> int:
 def _renew(state: EngineState, now: float) -> None:
     table, search = state.timetable, state.timetable.search
     table.search = None
-    candidates = _candidates(state, now)
+    candidates = table.candidates = _candidates(state, now)
     profiles = _profiles(state, candidates.values(), now)
     made = _kept(table, candidates, profiles, table.starts, now)
     if search is not None:

@@ -6,7 +6,7 @@ new one.
 
 from dataclasses import dataclass, field
 
-from dovetail.placement.market.timetable import Start
+from dovetail.placement.market.timetable import Candidate, Start
 from dovetail.placement.market.timetable_search import TimetableSearch
 
 
@@ -18,6 +18,7 @@ class OwnTimetable:
     weights: dict[int, float] = field(default_factory=dict)  # of work that was considered
     values: dict[int, float] = field(default_factory=dict)  # what it cost elsewhere when it last was
     last: dict[int, float] = field(default_factory=dict)  # when it can go elsewhere for the last time
+    candidates: dict[int, Candidate] = field(default_factory=dict)  # as of when it was last made
     starts: dict[int, Start] = field(default_factory=dict)
     barred: dict[int, float] = field(default_factory=dict)  # the timetable has nothing for it until then
     search: TimetableSearch | None = None
@@ -36,4 +37,5 @@ class OwnTimetable:
             told.pop(work, None)
         for measured in (self.weights, self.values, self.last, self.barred):
             measured.pop(work, None)
+        self.candidates.pop(work, None)
         self.starts.pop(work, None)
