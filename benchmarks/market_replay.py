@@ -181,7 +181,8 @@ def play(
 
     world = SimulatedSettings(groups=[NodeGroup(prefix="unused", count=1)], seed=seed)
     arrivals: Iterator[tuple[float, Workload]] = ((job.submit_s, workload(job, waits)) for job in instance.jobs)
-    simulation = Simulation(settings(order, backfill, preempt, timetable), world, arrivals, nodes=nodes, watch=watch, seed=seed)
+    chosen = settings(order, backfill, preempt, timetable)
+    simulation = Simulation(chosen, world, arrivals, nodes=nodes, watch=watch, seed=seed)
     simulation.run()
     ends = {life.name: life.finished_at for life in simulation.ledger.lives.values()}
     for job in instance.jobs:

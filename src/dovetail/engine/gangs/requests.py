@@ -17,6 +17,7 @@ from dovetail.model.text.moment import show_time
 from dovetail.placement.contract import Request, TooDear
 from dovetail.placement.market.costs import expected_cost
 from dovetail.placement.market.elsewhere import Elsewhere, cheapest_elsewhere
+from dovetail.placement.market.timetable import Start
 from dovetail.placement.market.waiting import EQUAL, Patience, too_dear
 
 BARRED_MARGINS = 10
@@ -144,13 +145,19 @@ def _waits_in_words(state: EngineState, work: Work, refusal: Explanation, now: f
         return refusal
     if found.until > now:
         state.timers.set(TimerKind.LATEST_START, work.id, found.until)
-    if found.fallback is None:
+    start = state.timetable.starts.get(work.id)
+    if found.fallback is None and start is None:
         return refusal
     if state.settings.market.preempt == "savings" and work.id not in state.waits_for_cheaper:
         state.waits_for_cheaper[work.id] = None
         state.look_for_savings_at(now)
     work.waits = CheaperWait(found.until, state.cluster.offers.kinds_offered)
-    return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=wait_in_words(state, found))
+    words = wait_in_words(state, found) if start is None else _start_in_words(state, start)
+    return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=words)
+
+
+def _start_in_words(state: EngineState, start: Start) -> str:
+    return f"has a start on {state.cluster.names[start.row]} at {show_time(start.at)}, by the timetable of own nodes"
 
 
 def _ask_for_start(state: EngineState, work: Work, now: float) -> None:

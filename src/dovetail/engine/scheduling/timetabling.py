@@ -22,7 +22,7 @@ from dovetail.placement.market.elsewhere import likely_cost
 from dovetail.placement.market.timetable import Candidate, Start, Timetable
 from dovetail.placement.market.timetable_search import TimetableSearch, first_weight
 
-TRIES_EACH = 40
+TRIES_EACH = 120
 """Work that is tried in a search for each that is new; a whole round at least."""
 
 
@@ -137,7 +137,9 @@ def _weigh(state: EngineState, table: OwnTimetable, one: Candidate) -> None:
     before = table.values.get(one.id)
     if before is None:
         schedulable = state.cluster.resources.schedulable
-        amounts = max((one.column / schedulable[: len(one.column), row]).max() for row in one.rows) if one.rows else 1.0
+        asked = one.column > 0
+        shares = [(one.column[asked] / schedulable[: len(one.column), row][asked]).max() for row in one.rows]
+        amounts = max(shares, default=1.0)
         table.weights[one.id] = first_weight(one, float(amounts))
         table.untold[one.id] = None
     elif before != one.value:

@@ -62,7 +62,9 @@ class Timetable:
         self.value -= one.value
         return start
 
-    def keep(self, candidates: Mapping[int, Candidate], starts: Mapping[int, Start], latest: Mapping[int, float]) -> None:
+    def keep(
+        self, candidates: Mapping[int, Candidate], starts: Mapping[int, Start], latest: Mapping[int, float]
+    ) -> None:
         """Enter work where it was before, or near to that, where a task ends later than expected: `latest`, for each,
         when it has to start at the latest. What no longer fits is left out."""
         by_row: dict[int, list[tuple[float, Candidate]]] = {}

@@ -19,6 +19,9 @@ BUMPS = (0.3, 0.6, 0.9)
 BACK_AFTER = 11
 """Rounds without success, after which the search goes on from the best weights it knows."""
 
+ROWS_FOR_ONE = 4
+"""Nodes that are looked at for an effort of one."""
+
 
 def first_weight(one: Candidate, amounts: float) -> float:
     """`amounts`: of the node, the part that it takes."""
@@ -43,22 +46,22 @@ class TimetableSearch:
         self._steps = self._search(dict(weights))
 
     def go_on(self, effort: int) -> int:
-        """Try at most so much work. Returns how much; less, if the search is over."""
+        """Spend about so much effort. Returns how much; less, if the search is over."""
         done = 0
-        for _ in self._steps:
-            done += 1
+        for spent in self._steps:
+            done += spent
             if done >= effort:
                 return done
         self.is_over = True
         return done
 
-    def _search(self, weights: dict[int, float]) -> Iterator[None]:
+    def _search(self, weights: dict[int, float]) -> Iterator[int]:
         without_success = 0
         for number in range(self._rounds):
             table = Timetable(self.now, self._profiles)
             for one in sorted(self._candidates, key=lambda one: (one.rank, -weights[one.id], one.latest, one.id)):
                 table.enter(one)
-                yield
+                yield 1 + len(one.rows) // ROWS_FOR_ONE
             if table.value > self.best_value:
                 self.best, self.best_value, self.best_weights = table.starts, table.value, dict(weights)
                 without_success = 0
