@@ -113,8 +113,8 @@ def known_gap(bench: Bench) -> Iterator[tuple[str, Measured]]:
     paid, best, gaps, late = 0.0, 0.0, [], 0
     for seed, load, nodes in KNOWN:
         instance = known_at_start(draw_few(_trace(bench), load, nodes, seed, GRID_S))
-        bound = bound_of_known(instance, GRID_S)
         ours = play(instance, waits=True, spot=False, order="savings", seed=seed)
+        bound = bound_of_known(instance, GRID_S, ours.usd)
         bench.say(f"seed {seed}, {len(instance.jobs)} jobs, {nodes} nodes: bound {bound:.1f} USD, ours {_told(ours)}")
         paid, best, late = paid + ours.usd, best + bound, late + ours.late
         gaps.append(ours.usd / bound - 1)

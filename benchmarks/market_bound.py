@@ -21,7 +21,8 @@ def known_at_start(instance: MarketInstance) -> MarketInstance:
     return MarketInstance(jobs, instance.nodes)
 
 
-def bound_of_known(instance: MarketInstance, grid_s: float) -> float:
+def bound_of_known(instance: MarketInstance, grid_s: float, paid_usd: float) -> float:
+    """`paid_usd`: by some schedule; the steps follow from how far that is from the bound."""
     nodes = cloud_nodes(spot=False, spares=1)
     values = np.array([cloud_cost(job, nodes) for job in instance.jobs])
     length = np.array([round(job.run_s / grid_s) for job in instance.jobs])
@@ -31,7 +32,7 @@ def bound_of_known(instance: MarketInstance, grid_s: float) -> float:
     own = float(GPUS_A_NODE * instance.nodes)
     starts = np.minimum(np.arange(last.max() + 1)[None, :], last[:, None])
     ends = starts + length[:, None]
-    prices = np.zeros(slots)
+    prices, saved = np.zeros(slots), float(values.sum()) - paid_usd
     best, pace, without_success = np.inf, 1.0, 0
     for _ in range(STEPS):
         paid = np.concatenate([[0.0], np.cumsum(prices)])
@@ -53,5 +54,5 @@ def bound_of_known(instance: MarketInstance, grid_s: float) -> float:
         norm = float((short * short).sum())
         if norm == 0:
             break
-        prices = np.maximum(0.0, prices + pace * 0.05 * best / norm * short)
+        prices = np.maximum(0.0, prices + pace * max(bound - saved, 0.001 * best) / norm * short)
     return float(values.sum()) - best
