@@ -25,6 +25,9 @@ from dovetail.placement.market.timetable_search import TimetableSearch, first_we
 TRIES_EACH = 120
 """Work that is tried in a search for each that is new; a whole round at least."""
 
+MOST_PLACES = 4000
+"""Candidates times nodes that are looked at: the timetable is made anew in one go."""
+
 
 def keep_timetable(state: EngineState, effort: int, now: float) -> int:
     """Returns the effort spent."""
@@ -129,7 +132,17 @@ def _candidates(state: EngineState, now: float) -> dict[int, Candidate]:
         one = Candidate(id_, work.rank, request.column, rows_of[kind], run_s, latest, value)
         _weigh(state, table, one)
         found[id_] = one
-    return found
+    return _dearest(table, found)
+
+
+def _dearest(table: OwnTimetable, candidates: dict[int, Candidate]) -> dict[int, Candidate]:
+    """If there are too many to look at, the cheapest of those without a start get none."""
+    left = MOST_PLACES
+    for one in sorted(candidates.values(), key=lambda one: (one.id not in table.starts, one.rank, -one.value, one.id)):
+        left -= len(one.rows)
+        if left < 0 and one.id not in table.starts:
+            candidates[one.id] = one._replace(rows=())
+    return candidates
 
 
 def _weigh(state: EngineState, table: OwnTimetable, one: Candidate) -> None:

@@ -39,9 +39,15 @@ class Timetable:
         self.profiles = {row: profile.copy() for row, profile in profiles.items()}
         self.starts: dict[int, Start] = {}
         self.value = 0.0
+        #: By what it needs and where: (run time, latest start) of work that fitted nowhere. While work is only entered,
+        #: what runs as long or longer and cannot start later does not fit either.
+        self._in_vain: dict[tuple[bytes, tuple[int, ...]], list[tuple[float, float]]] = {}
 
     def enter(self, one: Candidate) -> bool:
         """As late as it may start; False if it fits nowhere."""
+        in_vain = self._in_vain.setdefault((one.column.tobytes(), one.rows), [])
+        if any(run_s <= one.run_s and latest >= one.latest for run_s, latest in in_vain):
+            return False
         best: Start | None = None
         for row in one.rows:
             at = self.profiles[row].latest(one.column, one.run_s, one.latest)
@@ -49,6 +55,8 @@ class Timetable:
                 best = Start(row, at)
         if best is not None:
             self.put(one, best)
+        else:
+            in_vain.append((one.run_s, one.latest))
         return best is not None
 
     def put(self, one: Candidate, start: Start) -> None:
@@ -57,6 +65,7 @@ class Timetable:
         self.value += one.value
 
     def take_out(self, one: Candidate) -> Start:
+        self._in_vain.clear()
         start = self.starts.pop(one.id)
         self.profiles[start.row].occupy(start.at, start.at + one.run_s, -one.column)
         self.value -= one.value
