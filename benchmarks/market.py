@@ -77,7 +77,7 @@ def replay(bench: Bench) -> Iterator[tuple[str, Measured]]:
         instance = draw(_trace(bench), JOBS, stretch.load, stretch.nodes, stretch.seed)
         base = play(instance, waits=False, spot=False, order="priority", seed=stretch.seed)
         at_once = play(instance, waits=False, spot=True, order="priority", seed=stretch.seed)
-        ours = play(instance, waits=True, spot=True, order="savings", seed=stretch.seed)
+        ours = play(instance, waits=True, spot=True, order="savings", seed=stretch.seed, timetable=False)
         bench.say(f"load {stretch.load:g}: baseline {_told(base)}; spot at once {_told(at_once)}; ours {_told(ours)}")
         savings.append(1 - ours.usd / base.usd)
         late.append(float(ours.late - base.late))
