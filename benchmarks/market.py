@@ -17,6 +17,7 @@ from statistics import median
 from time import perf_counter
 
 from benchmarks.harness import Bar, Bench, Better, Measured, NotRun, at_least, at_most, benchmark
+from benchmarks.market_bound import bound_of_known, known_at_start
 from benchmarks.market_optimum import optimum
 from benchmarks.market_replay import Paid, draw, draw_few, own_nodes, play
 from benchmarks.philly_trace import PhillyJob, read_trace
@@ -41,12 +42,23 @@ STRETCHES = (Stretch(1, 2.0, 20), Stretch(2, 3.0, 16), Stretch(3, 1.5, 24))
 SMALL_NODES, GRID_S = 1, 1800.0
 SMALL = ((1, 3.0), (2, 4.0), (3, 5.0), (4, 3.0))  # seeds and loads
 OFFERS, DECISIONS = 2000, 200
+KNOWN = (
+    *((seed, load, 1) for seed, load in SMALL),
+    (11, 1.5, 1),
+    (12, 2.0, 1),
+    (13, 3.0, 1),
+    (14, 5.0, 1),
+    (16, 2.0, 2),
+)
+"""Seeds, loads and nodes."""
 
 SAVING = at_least("market.replay_saving", 0.25, "share of what filling on-premise, then the cheapest list price costs")
 LATE = at_most("market.replay_late", 0.0, "jobs late, above the baseline")
 SPOT_AT_ONCE = Bar("market.replay_saving_over_spot", "share of what the same with spot costs", Better.HIGHER, None)
 SPOT_LATE = Bar("market.replay_late_with_spot", "jobs late, if spot machines are taken at once", Better.LOWER, None)
 GAP = at_most("market.optimum_gap", 0.05, "share above the offline optimum, small instances together")
+KNOWN_GAP = at_most("market.known_gap", 0.05, "share above a lower bound, all jobs known at the start, together")
+KNOWN_LATE = at_most("market.known_late", 0.0, "jobs late, all known at the start")
 ADDED = at_most("market.offers_added", 1.0, "ms to a decision, by 2,000 instance types and zones")
 
 
@@ -65,7 +77,7 @@ def replay(bench: Bench) -> Iterator[tuple[str, Measured]]:
         instance = draw(_trace(bench), JOBS, stretch.load, stretch.nodes, stretch.seed)
         base = play(instance, waits=False, spot=False, order="priority", seed=stretch.seed)
         at_once = play(instance, waits=False, spot=True, order="priority", seed=stretch.seed)
-        ours = play(instance, waits=True, spot=True, order="savings", seed=stretch.seed)
+        ours = play(instance, waits=True, spot=True, order="savings", seed=stretch.seed, timetable=False)
         bench.say(f"load {stretch.load:g}: baseline {_told(base)}; spot at once {_told(at_once)}; ours {_told(ours)}")
         savings.append(1 - ours.usd / base.usd)
         late.append(float(ours.late - base.late))
@@ -93,6 +105,22 @@ def gap(bench: Bench) -> Iterator[tuple[str, Measured]]:
         paid, best = paid + ours.usd, best + found.usd
         gaps.append(ours.usd / found.usd - 1)
     yield GAP.name, Measured(paid / best - 1, min(gaps), max(gaps), f"{len(SMALL)} instances, together")
+
+
+@benchmark(KNOWN_GAP, KNOWN_LATE)
+def known_gap(bench: Bench) -> Iterator[tuple[str, Measured]]:
+    """Without spot machines: what they cost is luck."""
+    paid, best, gaps, late = 0.0, 0.0, [], 0
+    for seed, load, nodes in KNOWN:
+        instance = known_at_start(draw_few(_trace(bench), load, nodes, seed, GRID_S))
+        ours = play(instance, waits=True, spot=False, order="savings", seed=seed)
+        bound = bound_of_known(instance, GRID_S, ours.usd)
+        bench.say(f"seed {seed}, {len(instance.jobs)} jobs, {nodes} nodes: bound {bound:.1f} USD, ours {_told(ours)}")
+        paid, best, late = paid + ours.usd, best + bound, late + ours.late
+        gaps.append(ours.usd / bound - 1)
+    how = f"{len(KNOWN)} instances, together"
+    yield KNOWN_GAP.name, Measured(paid / best - 1, min(gaps), max(gaps), how)
+    yield KNOWN_LATE.name, Measured(float(late), float(late), float(late), how)
 
 
 @benchmark(ADDED)

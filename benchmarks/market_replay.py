@@ -143,12 +143,12 @@ def workload(job: MarketJob, waits: bool) -> Workload:
     )
 
 
-def settings(order: str, backfill: str = "easy", preempt: str = "savings") -> EngineSettings:
+def settings(order: str, backfill: str = "easy", preempt: str = "savings", timetable: bool = True) -> EngineSettings:
     scheduler = SchedulerSettings(order=order, backfill=BackfillSettings(mode=backfill))
     return EngineSettings.model_validate(
         {
             "schedulers": {"default": scheduler},
-            "market": {"margin": "30s", "preempt": preempt},
+            "market": {"margin": "30s", "preempt": preempt, "timetable": timetable},
             "default_profile": "gpu_packing",
         }
     )
@@ -162,6 +162,7 @@ def play(
     seed: int = 0,
     backfill: str = "easy",
     preempt: str = "savings",
+    timetable: bool = True,
 ) -> Paid:
     """`waits`: jobs have their deadlines and wait for cheap nodes; else they go to the clouds when nothing is free."""
     paid = Paid()
@@ -180,7 +181,8 @@ def play(
 
     world = SimulatedSettings(groups=[NodeGroup(prefix="unused", count=1)], seed=seed)
     arrivals: Iterator[tuple[float, Workload]] = ((job.submit_s, workload(job, waits)) for job in instance.jobs)
-    simulation = Simulation(settings(order, backfill, preempt), world, arrivals, nodes=nodes, watch=watch, seed=seed)
+    chosen = settings(order, backfill, preempt, timetable)
+    simulation = Simulation(chosen, world, arrivals, nodes=nodes, watch=watch, seed=seed)
     simulation.run()
     ends = {life.name: life.finished_at for life in simulation.ledger.lives.values()}
     for job in instance.jobs:

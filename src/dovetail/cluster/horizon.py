@@ -48,6 +48,12 @@ class RowProfile:
         self.times: F8 = times[last]
         self.free: F8 = np.cumsum(steps, axis=0)[last]
         self._found: dict[tuple[bytes, float], float] = {}  # what `earliest` answered since the profile last changed
+        self._stretches: dict[bytes, tuple[F8, F8]] = {}  # the same for `stretches`
+
+    def copy(self) -> "RowProfile":
+        found = RowProfile.__new__(RowProfile)
+        found.times, found.free, found._found, found._stretches = self.times, self.free.copy(), {}, {}
+        return found
 
     def room(self, start: float, end: float) -> F8:
         """float64[resource]: what is free all the time from start to end."""
@@ -74,9 +80,40 @@ class RowProfile:
         good = np.flatnonzero(fits & (following >= self.times + run_s))
         return float(self.times[good[0]]) if len(good) else NEVER
 
+    def with_changes(self, changes: Iterable[tuple[float, F8]]) -> "RowProfile":
+        """With so much more free from those moments on: as `occupy`, many at once."""
+        steps = np.diff(self.free, axis=0)
+        before = [(float(at), step) for at, step in zip(self.times[1:], steps, strict=True)]
+        return RowProfile(float(self.times[0]), self.free[0], [*before, *changes])
+
+    def least(self) -> float:
+        """The least amount of anything that is ever free."""
+        return float(self.free.min())
+
+    def latest(self, column: F8, run_s: float, until: float) -> float | None:
+        """The last moment, `until` at the latest, from which the column fits for so long; None if there is none."""
+        begin, end = self.stretches(column)
+        last = np.minimum(end - run_s, until)
+        good = last >= begin
+        return float(last[good].max()) if good.any() else None
+
+    def stretches(self, column: F8) -> tuple[F8, F8]:
+        """From when until when the column fits without a break: float64[stretch] each, in order."""
+        question = column.tobytes()
+        found = self._stretches.get(question)
+        if found is None:
+            needed = np.flatnonzero(column)
+            fits = np.zeros(len(self.times) + 2, dtype=np.int8)
+            fits[1:-1] = np.all(self.free[:, needed] >= column[needed], axis=1)
+            steps = np.diff(fits)
+            bounds = np.append(self.times, NEVER)
+            found = self._stretches[question] = bounds[steps == 1], bounds[steps == -1]
+        return found
+
     def occupy(self, start: float, end: float, column: F8) -> None:
         """Take the column out of the time from start to end."""
         self._found.clear()
+        self._stretches.clear()
         first, last = self._cut(start), len(self.times) if end == NEVER else self._cut(end)
         self.free[first:last, : len(column)] -= column
 

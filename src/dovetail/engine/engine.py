@@ -55,6 +55,7 @@ _TIMERS: dict[TimerKind, Handler] = {
     TimerKind.RECOVERY: recovery_due,
     TimerKind.LOSS: node_loss.silence_due,
     TimerKind.LAST_CHANCE: lambda *_: [],  # the cycle looks (`preemption.savings`)
+    TimerKind.PLANNED_START: lambda *_: [],  # the cycle looks (`scheduling.timetabling`)
     TimerKind.ADJUSTMENT: lambda *_: [],  # it only asked for a Tick
 }
 

@@ -68,6 +68,9 @@ class MarketSettings(Strict):
     preempt: Literal["never", "savings"] = "never"
     """`savings`: work on your own nodes that could still meet its deadline elsewhere is stopped for work that would
     cost more elsewhere, and starts again from the beginning (or its last checkpoint)."""
+    timetable: bool = False
+    """Work with deadlines that waits for your own nodes gets a timetable of them: what waiting work is known is planned
+    together, instead of one after the other in the order of the queue."""
 
 
 class EngineSettings(Strict):

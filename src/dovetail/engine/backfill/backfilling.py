@@ -14,7 +14,7 @@ from dovetail.cluster.horizon import NEVER, Slot
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.gang_trial import places_to_clear
 from dovetail.engine.gangs.one_by_one import TrialSubject
-from dovetail.engine.gangs.requests import waiting_for_cheaper
+from dovetail.engine.gangs.requests import is_timetabled, waiting_for_cheaper
 from dovetail.engine.promises.promises import Promise
 from dovetail.engine.state.engine_state import BackfillState, EngineState
 from dovetail.engine.state.work import QueuePlace, Work
@@ -150,6 +150,9 @@ def plan(state: EngineState, work: Work, now: float) -> None:
     if old is not None and (old.clearing or sticky or old.as_of == as_of):
         return
     state.promises.withdraw(work.id)
+    if is_timetabled(state, work, now):
+        _mark_dirty(state, old)
+        return
     if not sticky and not len(state.ends) and not state.promises and not state.promises.held:
         # No end and no promise is known: capacity stays as it is now, and now it was refused.
         _mark_dirty(state, old)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dovetail.cluster.arrays import B1, F8
 from dovetail.cluster.views.view import View
 from dovetail.engine.backfill.backfilling import is_clearing
-from dovetail.engine.gangs.requests import unpromised_request
+from dovetail.engine.gangs.requests import minds_cost, unpromised_request
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.work import Work
 from dovetail.model.task import TaskId, TaskState
@@ -51,12 +51,6 @@ def own_rows(state: EngineState) -> B1:
     return found
 
 
-def minds_cost(work: Work) -> bool:
-    """Does it prefer low prices, with a deadline, and start by itself?"""
-    asked = work.shape.market
-    return asked is not None and asked.minds_price and work.terms.finish_within_s is not None and work.group is None
-
-
 def waiting_work(state: EngineState, now: float) -> list[WaitingWork]:
     """What waits for cheaper nodes, the dearest first."""
     found = []
@@ -64,6 +58,8 @@ def waiting_work(state: EngineState, now: float) -> list[WaitingWork]:
         work = state.work.get(id_)
         if work is None or work.waits is None or not work.waiting:
             del state.waits_for_cheaper[id_]
+        elif id_ in state.timetable.starts:
+            continue
         elif work.at_once == 1 and work.is_ready and minds_cost(work) and not _may_not_preempt(state, work):
             choice = cheapest_elsewhere(choices_of(state, work), now)
             if choice is not None:

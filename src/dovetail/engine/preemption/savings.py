@@ -35,6 +35,7 @@ from dovetail.engine.preemption.elsewhere import (
     waiting_work,
 )
 from dovetail.engine.preemption.start_costs import StartCosts, cheapest_set
+from dovetail.engine.preemption.timetable_room import fits_if_it_leaves, lost_by_taking
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.live_task import PREEMPTING
 from dovetail.engine.state.work import Work
@@ -42,6 +43,8 @@ from dovetail.model.command import Command
 
 LEAST_SAVING = 0.1
 """Of what the preemptor would cost elsewhere: estimates are not better than that, and stopped work is lost."""
+ROWS_TRIED = 4
+"""Of the nodes that are cheapest to take: those whose planned work is looked at."""
 AGAIN_S = 1.0
 """While something is about to leave: the least time between two looks."""
 
@@ -100,7 +103,7 @@ def _may_take(state: EngineState, work: Work, victim: Work) -> bool:
 def _take(look: _Look, one: WaitingWork) -> list[Command]:
     state, now = look.state, look.now
     column, rows = _rows_for(state, one, look.own, now)
-    best: tuple[float, int, list[LeavingTask]] | None = None
+    found_rows: list[tuple[float, int, list[LeavingTask]]] = []
     for row in rows:
         if row in look.cleared or is_being_cleared(state, row) or _is_promised(state, row, one, look.waiting):
             continue
@@ -108,9 +111,10 @@ def _take(look: _Look, one: WaitingWork) -> list[Command]:
         among = [x for x in look.leaving.get(row, ()) if not x.is_new and _may_take(state, one.work, x.work)]
         chosen = cheapest_set(short, [(x.cost, x.column, x) for x in among])
         if chosen:
-            cost = sum(x.cost for x in chosen)
-            if best is None or cost < best[0]:
-                best = cost, row, chosen
+            found_rows.append((sum(x.cost for x in chosen), row, chosen))
+    found_rows.sort(key=lambda entry: entry[:2])
+    with_loss = ((x[0] + lost_by_taking(state, one, x[1], x[2], now), x[1], x[2]) for x in found_rows[:ROWS_TRIED])
+    best = min(with_loss, key=lambda entry: entry[:2], default=None)
     if best is None or one.cost - best[0] < LEAST_SAVING * one.cost:
         return []
     cost, row, victims = best
@@ -175,7 +179,7 @@ def _gain_of_leaving(look: _Look, one: LeavingTask) -> tuple[float, WaitingWork]
         if any(cost is not None and cost <= if_it_leaves + one.cost for cost in stays):
             continue  # it can start in time anyway
         saved = other.cost - if_it_leaves - one.cost
-        if saved >= LEAST_SAVING * other.cost:
+        if saved >= LEAST_SAVING * other.cost and fits_if_it_leaves(state, one, other, now):
             return saved, other
     return None
 

@@ -14,6 +14,7 @@ from dovetail.engine.scheduling.forecast import learn, sample
 from dovetail.engine.scheduling.group_placing import must_wait, place_group, relax_or_preempt
 from dovetail.engine.scheduling.placement_committer import PlacementCommitter
 from dovetail.engine.scheduling.reordering import reorder
+from dovetail.engine.scheduling.timetabling import keep_timetable
 from dovetail.engine.scheduling.waking import wake_next, wake_parked
 from dovetail.engine.scheduling.watches import needs_watch, watch_for_changes
 from dovetail.engine.state.engine_state import EngineState
@@ -51,6 +52,7 @@ def schedule(state: EngineState, tick: Tick, now: float) -> list[Command]:
                 left -= requests.effort - before
         if not busy:
             break
+    left -= keep_timetable(state, left, now)
     commands += preempt_to_save(state, now)
     wake_after_withdrawals(state)
     state.spent = tick.limit - left
@@ -61,6 +63,8 @@ def schedule(state: EngineState, tick: Tick, now: float) -> list[Command]:
 
 def has_waiting(state: EngineState, now: float) -> bool:
     """Is there anything to decide right now?"""
+    if state.timetable.search is not None:
+        return True
     if any(len(queue) and not _held_up(state, name, now) for name, queue in state.pending.by_scheduler.items()):
         return True
     changed = state.wake.dirty_rows or (state.wake.watches and state.wake.watched != state.wake.event_count)

@@ -25,6 +25,7 @@ from dovetail.engine.state.groups import Groups
 from dovetail.engine.state.learned import Learned
 from dovetail.engine.state.memory import Memory, Remembered, network_parts
 from dovetail.engine.state.node_failures import NodeFailures
+from dovetail.engine.state.own_timetable import OwnTimetable
 from dovetail.engine.state.pending_work import PendingWork
 from dovetail.engine.state.policies import Policies
 from dovetail.engine.state.recoveries import Recoveries
@@ -115,6 +116,7 @@ class EngineState:
         )
         self.backfill_states = {name: BackfillState(scheduler.backfill) for name, scheduler in self.schedulers.items()}
         self.waits_for_cheaper: dict[int, None] = {}  # work that waited for cheaper nodes when it was last refused
+        self.timetable = OwnTimetable()
         self.stopping: dict[TaskId, None] = {}  # tasks that were sent a stop command
         self.spent = 0  # of the limit of the last Tick
         self.ending: dict[int, None] = {}  # workloads that have tasks to end yet (`Work.ending`)

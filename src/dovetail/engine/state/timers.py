@@ -24,6 +24,7 @@ class TimerKind(StrEnum):
     LOSS = "loss"  # a node has been silent for too long
     LATEST_START = "latest_start"  # work that waited for cheaper nodes has to start now, to end in time
     LAST_CHANCE = "last_chance"  # a task on an own node could still leave for another, for the last time
+    PLANNED_START = "planned_start"  # the next start in the timetable of own nodes
     ADJUSTMENT = "adjustment"  # conditions of policies are due for evaluation
 
 
