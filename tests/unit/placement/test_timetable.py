@@ -5,7 +5,7 @@ import pytest
 
 from dovetail.cluster.horizon import NEVER, RowProfile
 from dovetail.placement.market.elsewhere import Elsewhere, likely_cost
-from dovetail.placement.market.timetable import Candidate, Start, Timetable
+from dovetail.placement.market.timetable import Candidate, OwnStart, Timetable
 from dovetail.placement.market.timetable_search import TimetableSearch, first_weight
 
 
@@ -31,7 +31,7 @@ def test_work_is_entered_as_late_as_it_may_start() -> None:
     assert table.enter(job(1, 8, 10.0, 50.0))
     assert table.enter(job(2, 8, 10.0, 50.0))
     assert not table.enter(job(3, 8, 60.0, 50.0))
-    assert table.starts == {1: Start(0, 50.0), 2: Start(0, 40.0)}
+    assert table.starts == {1: OwnStart(0, 50.0), 2: OwnStart(0, 40.0)}
 
 
 def test_what_can_start_at_once_is_brought_forward_without_moving_what_cannot() -> None:
@@ -40,27 +40,27 @@ def test_what_can_start_at_once_is_brought_forward_without_moving_what_cannot() 
     for one in (wide, narrow, long):
         table.enter(one)
     table.starts[1] = table.take_out(wide)._replace(at=5.0)
-    table.put(wide, Start(0, 5.0))
+    table.put(wide, OwnStart(0, 5.0))
     table.bring_forward([narrow, long])
-    assert table.starts == {1: Start(0, 5.0), 2: Start(0, 0.0), 3: Start(0, 60.0)}
+    assert table.starts == {1: OwnStart(0, 5.0), 2: OwnStart(0, 0.0), 3: OwnStart(0, 60.0)}
 
 
 def test_a_start_moves_a_little_where_a_task_ends_later_than_expected_and_is_lost_where_that_is_too_late() -> None:
     one, other = job(1, 8, 10.0, 20.0), job(2, 8, 10.0, 30.0)
     table = Timetable(0.0, {0: profile(0, (22.0, 8.0))})
-    starts = {1: Start(0, 20.0), 2: Start(0, 30.0)}
+    starts = {1: OwnStart(0, 20.0), 2: OwnStart(0, 30.0)}
     table.keep({1: one, 2: other}, starts, {1: 25.0, 2: 31.0})
-    assert table.starts == {1: Start(0, 22.0)}
+    assert table.starts == {1: OwnStart(0, 22.0)}
     table.keep({2: other}, starts, {2: 32.0})
-    assert table.starts == {1: Start(0, 22.0), 2: Start(0, 32.0)}
+    assert table.starts == {1: OwnStart(0, 22.0), 2: OwnStart(0, 32.0)}
 
 
 def test_starts_that_still_fit_are_kept_as_they_are() -> None:
     one, other = job(1, 8, 10.0, 20.0, 3.0), job(2, 8, 10.0, 30.0, 4.0)
     table = Timetable(0.0, {0: profile(0, (20.0, 8.0))})
-    starts = {1: Start(0, 20.0), 2: Start(0, 30.0), 3: Start(0, 50.0)}
+    starts = {1: OwnStart(0, 20.0), 2: OwnStart(0, 30.0), 3: OwnStart(0, 50.0)}
     table.keep({1: one, 2: other}, starts, {1: 25.0, 2: 31.0})
-    assert (table.starts, table.value) == ({1: Start(0, 20.0), 2: Start(0, 30.0)}, 7.0)
+    assert (table.starts, table.value) == ({1: OwnStart(0, 20.0), 2: OwnStart(0, 30.0)}, 7.0)
     assert table.profiles[0].room(20.0, 40.0).tolist() == [0.0]
     assert table.profiles[0].room(40.0, NEVER).tolist() == [8.0]
 

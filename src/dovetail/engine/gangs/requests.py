@@ -17,7 +17,7 @@ from dovetail.model.text.moment import show_time
 from dovetail.placement.contract import Request, TooDear
 from dovetail.placement.market.costs import expected_cost
 from dovetail.placement.market.elsewhere import Elsewhere, cheapest_elsewhere
-from dovetail.placement.market.timetable import Start
+from dovetail.placement.market.timetable import OwnStart
 from dovetail.placement.market.waiting import EQUAL, Patience, too_dear
 
 BARRED_MARGINS = 10
@@ -156,7 +156,7 @@ def _waits_in_words(state: EngineState, work: Work, refusal: Explanation, now: f
     return replace(refusal, outcome=Outcome.WAITS_FOR_CHEAPER, message=words)
 
 
-def _start_in_words(state: EngineState, start: Start) -> str:
+def _start_in_words(state: EngineState, start: OwnStart) -> str:
     return f"has a start on {state.cluster.names[start.row]} at {show_time(start.at)}, by the timetable of own nodes"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dovetail.engine.gangs.requests import unpromised_request
 from dovetail.engine.preemption.elsewhere import LeavingTask, WaitingWork
 from dovetail.engine.state.engine_state import EngineState
-from dovetail.placement.market.timetable import Candidate, Start, Timetable
+from dovetail.placement.market.timetable import Candidate, OwnStart, Timetable
 
 
 def lost_by_taking(state: EngineState, one: WaitingWork, row: int, victims: Iterable[LeavingTask], now: float) -> float:
@@ -13,7 +13,7 @@ def lost_by_taking(state: EngineState, one: WaitingWork, row: int, victims: Iter
     if not state.timetable.starts:
         return 0.0
     made, before = _without(state, row, victims, now), _value(state)
-    made.put(_candidate(state, one, row, now), Start(row, now))
+    made.put(_candidate(state, one, row, now), OwnStart(row, now))
     _keep(state, made)
     return before - (made.value - one.cost)
 

@@ -19,7 +19,7 @@ from dovetail.engine.state.own_timetable import OwnTimetable
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Work
 from dovetail.placement.market.elsewhere import likely_cost
-from dovetail.placement.market.timetable import Candidate, Start, Timetable
+from dovetail.placement.market.timetable import Candidate, OwnStart, Timetable
 from dovetail.placement.market.timetable_search import TimetableSearch, first_weight
 
 TRIES_EACH = 120
@@ -93,7 +93,7 @@ def _kept(
     table: OwnTimetable,
     candidates: dict[int, Candidate],
     profiles: dict[int, RowProfile],
-    starts: dict[int, Start],
+    starts: dict[int, OwnStart],
     now: float,
 ) -> Timetable:
     """The timetable with these starts, and with what else there is room for."""

@@ -6,7 +6,7 @@ new one.
 
 from dataclasses import dataclass, field
 
-from dovetail.placement.market.timetable import Candidate, Start
+from dovetail.placement.market.timetable import Candidate, OwnStart
 from dovetail.placement.market.timetable_search import TimetableSearch
 
 
@@ -19,7 +19,7 @@ class OwnTimetable:
     values: dict[int, float] = field(default_factory=dict)  # what it cost elsewhere when it last was
     last: dict[int, float] = field(default_factory=dict)  # when it can go elsewhere for the last time
     candidates: dict[int, Candidate] = field(default_factory=dict)  # as of when it was last made
-    starts: dict[int, Start] = field(default_factory=dict)
+    starts: dict[int, OwnStart] = field(default_factory=dict)
     barred: dict[int, float] = field(default_factory=dict)  # the timetable has nothing for it until then
     search: TimetableSearch | None = None
     as_of: int = -1  # the event count when it was last made

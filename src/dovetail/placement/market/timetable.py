@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
     value: float
 
 
-class Start(NamedTuple):
+class OwnStart(NamedTuple):
     row: int
     at: float
 
@@ -37,7 +37,7 @@ class Timetable:
         """`profiles`: what is free on each row over time without the timetable."""
         self.now = now
         self.profiles = {row: profile.copy() for row, profile in profiles.items()}
-        self.starts: dict[int, Start] = {}
+        self.starts: dict[int, OwnStart] = {}
         self.value = 0.0
         #: By what it needs and where: (run time, latest start) of work that fitted nowhere. While work is only entered,
         #: what runs as long or longer and cannot start later does not fit either.
@@ -48,23 +48,23 @@ class Timetable:
         in_vain = self._in_vain.setdefault((one.column.tobytes(), one.rows), [])
         if any(run_s <= one.run_s and latest >= one.latest for run_s, latest in in_vain):
             return False
-        best: Start | None = None
+        best: OwnStart | None = None
         for row in one.rows:
             at = self.profiles[row].latest(one.column, one.run_s, one.latest)
             if at is not None and (best is None or at > best.at):
-                best = Start(row, at)
+                best = OwnStart(row, at)
         if best is not None:
             self.put(one, best)
         else:
             in_vain.append((one.run_s, one.latest))
         return best is not None
 
-    def put(self, one: Candidate, start: Start) -> None:
+    def put(self, one: Candidate, start: OwnStart) -> None:
         self.profiles[start.row].occupy(start.at, start.at + one.run_s, one.column)
         self.starts[one.id] = start
         self.value += one.value
 
-    def take_out(self, one: Candidate) -> Start:
+    def take_out(self, one: Candidate) -> OwnStart:
         self._in_vain.clear()
         start = self.starts.pop(one.id)
         self.profiles[start.row].occupy(start.at, start.at + one.run_s, -one.column)
@@ -72,7 +72,7 @@ class Timetable:
         return start
 
     def keep(
-        self, candidates: Mapping[int, Candidate], starts: Mapping[int, Start], latest: Mapping[int, float]
+        self, candidates: Mapping[int, Candidate], starts: Mapping[int, OwnStart], latest: Mapping[int, float]
     ) -> None:
         """Enter work where it was before, or near to that, where a task ends later than expected: `latest`, for each,
         when it has to start at the latest. What no longer fits is left out."""
@@ -89,7 +89,7 @@ class Timetable:
             together = profile.with_changes(changes)
             if together.least() >= min(profile.least(), 0.0):
                 self.profiles[row] = together
-                self.starts.update({one.id: Start(row, at) for at, one in entries})
+                self.starts.update({one.id: OwnStart(row, at) for at, one in entries})
                 self.value += sum([one.value for _, one in entries])
                 continue
             for at, one in entries:
@@ -102,7 +102,7 @@ class Timetable:
         good = possible >= soonest
         if good.any():
             near = np.clip(at, soonest[good], possible[good])
-            self.put(one, Start(row, float(near[np.abs(near - at).argmin()])))
+            self.put(one, OwnStart(row, float(near[np.abs(near - at).argmin()])))
 
     def bring_forward(self, candidates: Iterable[Candidate]) -> None:
         """What can start at once does, in order of the starts."""
@@ -116,9 +116,9 @@ class Timetable:
             self.take_out(one)
             end = self.now + one.run_s
             fitting = [row for row in rows if (self.profiles[row].room(self.now, end) >= one.column).all()]
-            self.put(one, Start(fitting[0], self.now) if fitting else start)
+            self.put(one, OwnStart(fitting[0], self.now) if fitting else start)
 
-    def _may_start(self, one: Candidate, row: int, start: Start) -> bool:
+    def _may_start(self, one: Candidate, row: int, start: OwnStart) -> bool:
         """Does it fit now, and until it would end or until the time it is entered for?"""
         begin, end = self.profiles[row].stretches(one.column)
         if not len(begin) or begin[0] > self.now:

@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 
 from dovetail.cluster.horizon import RowProfile
-from dovetail.placement.market.timetable import Candidate, Start, Timetable
+from dovetail.placement.market.timetable import Candidate, OwnStart, Timetable
 
 BUMPS = (0.3, 0.6, 0.9)
 """By which weights grow, in turn; weights are logarithms of money."""
@@ -38,7 +38,7 @@ class TimetableSearch:
         rounds: int,
     ) -> None:
         self.now = now
-        self.best: dict[int, Start] = {}
+        self.best: dict[int, OwnStart] = {}
         self.best_value = -np.inf
         self.best_weights = weights
         self._profiles, self._candidates, self._rounds = profiles, candidates, rounds
