@@ -19,7 +19,7 @@ from dovetail.control.loop.giving_way import give_way
 from dovetail.control.loop.history import BackendLines, lines_of
 from dovetail.control.loop.idempotency import AcceptedSubmission, IdempotencyKey
 from dovetail.control.loop.inbox import Inbox, InboxEvents, PendingSubmission
-from dovetail.control.loop.pace import REST, TurnPace
+from dovetail.control.loop.pace import FEWEST_ROWS, REST, TurnPace
 from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.settings import LoopSettings
 from dovetail.control.telemetry.metrics import Metrics
@@ -49,6 +49,11 @@ class LoopStep:
     batch: Batch = field(default_factory=Batch)
     promises: list[tuple[asyncio.Future[Any], Any]] = field(default_factory=list)
     specs: list[tuple[int, Workload]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Of tasks and workloads: how much there is to write."""
+        return len(self.batch.changes.tasks) + len(self.batch.submitted)
 
 
 class ControlLoop:
@@ -110,7 +115,6 @@ class ControlLoop:
                 await give_way(took_s * REST)
             else:
                 await self.inbox.wait(self._seconds_to_wake())
-            self._collect_garbage()
             await self._rows_written.wait()
             began = time.perf_counter()
             step = self._turn()
@@ -125,18 +129,17 @@ class ControlLoop:
         """In order: a sender is answered only when everything before its request is durable too."""
         while True:
             step = await steps.get()
+            if step.rows < FEWEST_ROWS:  # written so soon that nothing is gained by waiting
+                self._rows_written.set()
             if step.batch:
-                await self._write(step.batch)
+                await self._write(step)
                 self._unwritten.popleft()
             if self._commit_timer is not None:
                 self._commit_timer.cancel()
             if steps.empty():  # else the next step was decided meanwhile, and is written first
                 self._rows_written.set()
-            for promise, result in step.promises:
-                if not promise.done():
-                    promise.set_exception(result) if isinstance(result, Exception) else promise.set_result(result)
-            if step.batch:
-                await self._after_write(step)
+            await self._hand_over(step)
+            self._collect_garbage()  # now nobody waits for this step any more
 
     def _turn(self) -> LoopStep:
         began = time.perf_counter()
@@ -179,15 +182,23 @@ class ControlLoop:
         self._turn_events.append(event)
         return self._engine.handle(event, now)
 
-    async def _after_write(self, step: LoopStep) -> None:
-        self._metrics.count(step.batch, time.time())
-        self._written(step.batch, step.specs)
-        for place, command in enumerate(step.batch.outbox, 1):
+    async def _hand_over(self, step: LoopStep) -> None:
+        """To all who follow the steps, to backends and to senders. Senders wait for the first commands alone."""
+        outbox = step.batch.outbox
+        if step.batch:
+            self._metrics.count(step.batch, time.time())
+            self._written(step.batch, step.specs)
+        for command in outbox[:SENT_AT_ONCE]:
             self._send(command)
-            if not place % SENT_AT_ONCE:
-                await asyncio.sleep(0)
         if step.batch.history:
             self._ring()
+        for promise, result in step.promises:
+            if not promise.done():
+                promise.set_exception(result) if isinstance(result, Exception) else promise.set_result(result)
+        for first in range(SENT_AT_ONCE, len(outbox), SENT_AT_ONCE):
+            await asyncio.sleep(0)
+            for command in outbox[first : first + SENT_AT_ONCE]:
+                self._send(command)
 
     # --- one turn's parts ------------------------------------------------------------------------------------
 
@@ -285,16 +296,15 @@ class ControlLoop:
             if not self._engine.busy or ended + elapsed_s > until or self._engine.changed >= self._pace.most_rows:
                 return commands
 
-    async def _write(self, batch: Batch) -> None:
-        began = time.perf_counter()
-        loop, rows = asyncio.get_running_loop(), len(batch.changes.tasks) + len(batch.submitted)
+    async def _write(self, step: LoopStep) -> None:
+        began, loop = time.perf_counter(), asyncio.get_running_loop()
 
         def committing() -> None:
-            loop.call_soon_threadsafe(self._committing, rows, time.perf_counter() - began)
+            loop.call_soon_threadsafe(self._committing, step.rows, time.perf_counter() - began)
 
         while True:
             try:
-                await on_store_thread(self._store.write, batch, committing)
+                await on_store_thread(self._store.write, step.batch, committing)
             except StoreError as error:
                 if str(error) != self.trouble:
                     log.error("the store cannot be written; trying again", error=str(error))
