@@ -103,8 +103,8 @@ class OneSwitch:
 
 
 class _Tier(NamedTuple):
-    """One level, cut where the domains of the next wider one end. A node in no domain of it hangs directly on the wider
-    one, and has no link here."""
+    """One level, cut where the domains of the next wider one end. Nodes in no domain of it hang directly on the wider
+    one: they share a code that has no link here."""
 
     codes: Rows  # by node
     linked: B1  # by code
@@ -122,9 +122,7 @@ class LevelFabric(OneSwitch):
         outer = np.zeros(len(rows), dtype=np.intp)
         for level in levels:
             labels = level.column.codes[rows].astype(np.intp)
-            width = len(level.column.vocabulary) + 1
-            own = np.where(labels > 0, labels, width + np.arange(len(rows)))
-            keys = outer * (width + len(rows)) + own
+            keys = outer * (len(level.column.vocabulary) + 1) + labels
             _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
             self._tiers.append(_Tier(codes, labels[first] > 0, outer[first], level, labels[first]))
             outer = codes
