@@ -114,3 +114,17 @@ def test_an_answer_is_kept_while_nothing_changes(monkeypatch: pytest.MonkeyPatch
     scene.hear(TopologySet(Topology()))
     whole(questions.plans.plan(spec, now=KEPT_S))
     assert len(asked) == 4, "something happened"
+
+
+def test_asking_about_a_group_does_not_change_what_work_alike_is_told() -> None:
+    scene = Scene()
+    scene.join("n1", 4)
+    scene.submit("waits", 8, replicas=2)
+    scene.tick()
+    told = scene.why("waits")
+    questions = Questions(scene.engine)
+    alike = spec_of(resources={"cpu": 8}, replicas=2)
+    whole(questions.plans.plan_group([alike, spec_of(name="beside")], 10, scene.now))
+    scene.submit("waits-too", 8, replicas=2)
+    scene.tick()
+    assert scene.why("waits-too") == told

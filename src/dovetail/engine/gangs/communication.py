@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.model.reason import Explanation
 from dovetail.placement.network_cost.communication import Estimate
 from dovetail.placement.pipeline.pipeline import Choice
 
@@ -14,7 +15,11 @@ def estimate_for(state: EngineState, rows: Sequence[int]) -> Estimate | None:
     return state.communication.estimate(rows)
 
 
-def add_notes(choices: Iterable[Choice], notes: tuple[str, ...]) -> None:
-    """Add notes to each explanation once: tasks of one node may share one."""
-    for explanation in {id(choice.explanation): choice.explanation for choice in choices}.values():
-        explanation.notes = (*explanation.notes, *notes)
+def add_notes(choices: Iterable[Choice], *notes: str, words: str = "") -> None:
+    """To the explanations, and words to their messages. Tasks that share an explanation do so afterwards."""
+    told: dict[int, tuple[Explanation, Explanation]] = {}
+    for choice in choices:
+        before = choice.explanation
+        if id(before) not in told:
+            told[id(before)] = before, before.with_notes(*notes, words=words)
+        choice.explanation = told[id(before)][1]

@@ -148,9 +148,7 @@ class GangLayout:
         found = one_by_one(self._state, self._subject, request, self._replicas)
         if found.refusal is None:
             rows = tuple([choice.row for choice in found.choices if choice.row is not None])
-            add_notes(found.choices, (self._reached(rows, tier), *decided.notes))
-            for explanation in {id(choice.explanation): choice.explanation for choice in found.choices}.values():
-                explanation.message += decided.message
+            add_notes(found.choices, self._reached(rows, tier), *decided.notes, words=decided.message)
         return found
 
     def _in_order(self, tier: int, domain: int, decided: "_Decided") -> TrialResult:

@@ -49,5 +49,6 @@ def one_by_one(state: EngineState, subject: TrialSubject, request: Request, repl
                 request = replace(request, promised=request.promised.without(choice.row, request.column))
     pipeline.cursor = cursor
     if refusal is not None:
-        refusal.message = f"{len(replicas)} tasks must start together and {len(found)} fit: {refusal.message}"
+        words = f"{len(replicas)} tasks must start together and {len(found)} fit: {refusal.message}"
+        refusal = replace(refusal, message=words)
     return TrialResult(found, refusal)

@@ -106,6 +106,6 @@ def _tasks(state: EngineState, plan: ApplicationPlan, index: int) -> list[Planne
         if choice is None:
             break
         if plan.improves and choice.row is not None:
-            choice.explanation = choice.explanation.with_note(plan.note)
+            choice.explanation = choice.explanation.with_notes(plan.note)
         found.append(planned_task(state, replica, choice))
     return found

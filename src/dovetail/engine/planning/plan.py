@@ -243,7 +243,7 @@ class PlanTrial:
             given_up += words
             request = replace(request, shape=shape)
             choice = self._pipeline.decide(request, task, repeats=repeats)
-            choice.explanation.notes = (*choice.explanation.notes, f"gave up: {'; '.join(given_up)}")
+            choice.explanation = choice.explanation.with_notes(f"gave up: {'; '.join(given_up)}")
         if choice.row is None and request.too_dear is not None and (waits := wait_in_words(state, request.too_dear)):
             told = replace(first.explanation, outcome=Outcome.WAITS_FOR_CHEAPER, message=waits)
             return request, Choice(None, told)

@@ -103,7 +103,7 @@ def _place_relaxed(state: EngineState, parts: list[GroupPart], now: float, comma
         asked = attempts(state, parts, now, shapes)
         tried = try_parts(state, asked, begun=begun)
         if tried.refusal is None:
-            add_notes(chain(*tried.choices), (f"gave up: {'; '.join(given_up)}",))
+            add_notes(chain(*tried.choices), f"gave up: {'; '.join(given_up)}")
             _commit(state, asked, tried, now, commands)
             return True
     return False
@@ -114,7 +114,7 @@ def _commit(state: EngineState, asked: list[GroupTrial], tried: Tried, now: floa
     rows = [choice.row for choice in chain(*tried.choices) if choice.row is not None]
     estimate = estimate_for(state, rows)
     if estimate is not None:
-        add_notes(chain(*tried.choices), (str(estimate),))
+        add_notes(chain(*tried.choices), str(estimate))
     group = state.work[asked[0].subject.id].group
     starts = None if group is None else GangStarts(state, rows)
     made = 0

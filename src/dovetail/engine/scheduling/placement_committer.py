@@ -86,7 +86,7 @@ class PlacementCommitter:
         live.node, live.backend, live.placed_at, live.devices = node, backend, now, slots
         explanation = choice.explanation
         if slots:
-            explanation = explanation.with_note(describe_slots(slots, node))
+            explanation = explanation.with_notes(describe_slots(slots, node))
         work.move(live, TaskState.PLACED, "placed", f"placed on {node}")
         state.changes.decisions.append(Decision(task, live.attempt, now, node, explanation))
         state.changes.touch_task(task)

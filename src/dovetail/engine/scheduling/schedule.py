@@ -227,7 +227,7 @@ def _as_expected(
     row = nominated_row(state, work, replica)
     choice = None if row is None else pipeline.decide_at(request, row, WITH_APPLICATION)
     if choice is not None:
-        choice.explanation = choice.explanation.with_note(work.application)
+        choice.explanation = choice.explanation.with_notes(work.application)
     return choice
 
 

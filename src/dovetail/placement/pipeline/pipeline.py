@@ -124,7 +124,7 @@ class Pipeline:
         return request if self.evaluator.local else replace(request, siblings=(workload, replicas))
 
     def placed(self, request: Request, row: int) -> None:
-        """Call after the chosen row took the task; not in trials, whose undo is in the change log."""
+        """Call after the chosen row took the task, also in a trial."""
         self.cursor = row
         cache = self._ranking_caches.get(request.shape)
         if cache is not None:
