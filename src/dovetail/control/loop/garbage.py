@@ -2,7 +2,7 @@
 
 A collection looks at every object of its generations, and all threads wait meanwhile: 20 ms for 25,000 objects on a
 busy machine, most of a second for a million. Left to itself Python collects in the middle of a decision. So the control
-loop collects between two turns, while the last one is written, and few objects at a time. Nearly all that survives
+loop collects when a step was written and handed over, and few objects at a time. Nearly all that survives
 belongs to the state of the cluster, and hardly any garbage here has cycles. So what has survived is set aside
 (`gc.freeze`), and no collection looks at it again; it goes, as all that is in no cycle, when nobody refers to it.
 Cycles that were set aside are found by a full collection, in a quiet moment, when as much was set aside since the last

@@ -1,4 +1,4 @@
-"""The control loop: take events, decide for a slice of time, write one durable step, then answer and send commands.
+"""The control loop: take events, decide for a slice of time, write one durable step, then send commands and answer.
 
 Guarantees: nothing leaves the control plane before the step behind it is durable. The engine may be one step ahead of
 the store. If the store fails, the step is retried until it succeeds; meanwhile nothing is accepted or sent. If the
@@ -49,6 +49,7 @@ class LoopStep:
     batch: Batch = field(default_factory=Batch)
     promises: list[tuple[asyncio.Future[Any], Any]] = field(default_factory=list)
     specs: list[tuple[int, Workload]] = field(default_factory=list)
+    next_may_begin: asyncio.Event = field(default_factory=asyncio.Event)  # written, or only a slow disk is waited for
 
     @property
     def rows(self) -> int:
@@ -82,8 +83,6 @@ class ControlLoop:
         self._written = written
         self._ring = ring  # new history was written
         self._collect_garbage = collect_garbage
-        self._rows_written = asyncio.Event()  # of the last step; a slow disk may still have to commit them
-        self._commit_timer: asyncio.TimerHandle | None = None  # the commit under way may take so long
         self._wakes: list[float] = [0.0]  # the first Tick is due at once: restored timers may have passed
         self._admission = admission
         self._remembered_at = time.time()
@@ -103,26 +102,26 @@ class ControlLoop:
         """Until cancelled. The next step is decided when the last one is written, or while a slow disk commits it.
         Writing rows and deciding both need the interpreter: at the same time they take longer than in turn."""
         steps: asyncio.Queue[LoopStep] = asyncio.Queue(maxsize=1)
-        self._rows_written.set()
         async with asyncio.TaskGroup() as both:
             both.create_task(self._decide_steps(steps))
             both.create_task(self._write_steps(steps))
 
     async def _decide_steps(self, steps: asyncio.Queue[LoopStep]) -> None:
-        took_s = 0.0
+        last, took_s = LoopStep(), 0.0
+        last.next_may_begin.set()
         while True:
             if len(self.inbox) or self._engine.busy:
                 await give_way(took_s * REST)
             else:
                 await self.inbox.wait(self._seconds_to_wake())
-            await self._rows_written.wait()
+            await last.next_may_begin.wait()
             began = time.perf_counter()
             step = self._turn()
             took_s = time.perf_counter() - began
             if step.batch:
                 self._unwritten.append(step.batch.at)
             if step.batch or step.promises:
-                self._rows_written.clear()
+                last = step
                 await steps.put(step)
 
     async def _write_steps(self, steps: asyncio.Queue[LoopStep]) -> None:
@@ -130,14 +129,11 @@ class ControlLoop:
         while True:
             step = await steps.get()
             if step.rows < FEWEST_ROWS:  # written so soon that nothing is gained by waiting
-                self._rows_written.set()
+                step.next_may_begin.set()
             if step.batch:
                 await self._write(step)
                 self._unwritten.popleft()
-            if self._commit_timer is not None:
-                self._commit_timer.cancel()
-            if steps.empty():  # else the next step was decided meanwhile, and is written first
-                self._rows_written.set()
+            step.next_may_begin.set()
             await self._hand_over(step)
             self._collect_garbage()  # now nobody waits for this step any more
 
@@ -183,7 +179,7 @@ class ControlLoop:
         return self._engine.handle(event, now)
 
     async def _hand_over(self, step: LoopStep) -> None:
-        """To all who follow the steps, to backends and to senders. Senders wait for the first commands alone."""
+        """To all who follow the steps, to backends and to senders. Senders wait for no more than the first commands."""
         outbox = step.batch.outbox
         if step.batch:
             self._metrics.count(step.batch, time.time())
@@ -300,7 +296,7 @@ class ControlLoop:
         began, loop = time.perf_counter(), asyncio.get_running_loop()
 
         def committing() -> None:
-            loop.call_soon_threadsafe(self._committing, step.rows, time.perf_counter() - began)
+            loop.call_soon_threadsafe(self._committing, step, time.perf_counter() - began)
 
         while True:
             try:
@@ -317,10 +313,10 @@ class ControlLoop:
             self.trouble = ""
         self._metrics.slice_s.labels("write").observe(time.perf_counter() - began)
 
-    def _committing(self, rows: int, elapsed_s: float) -> None:
-        """So many rows are handed to the database, after so long."""
-        self._pace.wrote(rows, elapsed_s)
-        self._commit_timer = asyncio.get_running_loop().call_later(COMMIT_S, self._rows_written.set)
+    def _committing(self, step: LoopStep, elapsed_s: float) -> None:
+        """The rows of the step are handed to the database, after so long; the disk has yet to take them."""
+        self._pace.wrote(step.rows, elapsed_s)
+        asyncio.get_running_loop().call_later(COMMIT_S, step.next_may_begin.set)
 
     def _seconds_to_wake(self) -> float | None:
         moments = [*self._wakes, self._remembered_at + REMEMBER_EVERY_S] if self._learned else self._wakes
