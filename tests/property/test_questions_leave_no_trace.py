@@ -36,6 +36,7 @@ from dovetail.model.event import (
     TaskStarted,
     Tick,
 )
+from dovetail.model.node import Node
 from dovetail.model.policy import Policy
 from dovetail.model.reservation import Reservation
 from dovetail.model.task import TaskId, TaskState
@@ -55,6 +56,12 @@ QUEUES: list[dict[str, Any]] = [
     {},
     {"narrow": {"maximum": {"cpu": 6}}, "owner": {"guaranteed": {"cpu": 8}}, "guest": {}},
 ]
+MARKETS: list[dict[str, Any]] = [
+    {},
+    {"prefer": "cheapest", "margin": "5s", "preempt": "savings"},
+    {"prefer": "cheapest", "margin": "5s", "preempt": "savings", "timetable": True},
+]
+OFFER = {"price_per_hour": 0.5, "running": False, "start_up": "5s", "place": "aws/us-east-1"}
 ADJUSTED = {
     "prefer": 'node.labels.rack == "r1"',
     "adjust": [{"when": "cluster.utilisation.cpu > 0.5", "off": True}],
@@ -68,7 +75,8 @@ class Twins:
         self.r, self.now, self.next_id = r, 1000.0, 1
         scheduler, queues = dict(r.choice(SCHEDULING)), r.choice(QUEUES)
         fair = {"half_life": half_life} if (half_life := scheduler.pop("half_life", None)) else {}
-        chosen = {"schedulers": {"default": scheduler}, "queues": queues, "fair": fair}
+        self.market = r.choice(MARKETS)
+        chosen = {"schedulers": {"default": scheduler}, "queues": queues, "fair": fair, "market": self.market}
         self.quiet, self.asked = (Engine(EngineSettings.model_validate(chosen)) for _ in range(2))
         self.queues = ["default", *queues]
         self.questions = Questions(self.asked)
@@ -146,6 +154,8 @@ class Twins:
             more |= self.r.choice([{}, {"topology": {"required": "rack"}}, {"topology": {"preferred": "rack"}}])
         if self.r.randrange(2):
             more["deadline"] = {"run_for": self.r.choice(["5s", "30s", "10m"])}
+            if self.market:
+                more["deadline"]["finish_within"] = self.r.choice(["1m", "15m"])
         if not self.r.randrange(5):
             more["disruption"] = {"max_unavailable": 1}
         base: dict[str, Any] = {
@@ -219,6 +229,10 @@ def test_questions_between_events_change_no_command_and_no_persisted_byte(seed: 
     twins = Twins(r)
     for node in a_fleet(r):
         twins.hear(NodeJoined(node))
+    if twins.market:
+        for number in range(r.randint(1, 4)):
+            sold = {"name": f"sold-{number}", "capacity": {"cpu": 4, "memory": "16GiB"}, "offer": OFFER}
+            twins.hear(NodeJoined(Node.model_validate(sold)))
     for _ in range(r.randint(5, 30)):
         twins.step()
         for _ in range(asking.randint(0, 3)):

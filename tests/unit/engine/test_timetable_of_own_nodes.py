@@ -107,3 +107,19 @@ def test_nothing_is_planned_unless_the_settings_say_so() -> None:
     one.submit("patient", 8, **lasts("10h", "30h"))
     assert one.tick() == ["patient.0"]
     assert not one.engine._state.timetable.asked
+
+
+def test_nothing_is_kept_of_work_that_is_gone() -> None:
+    one = scene()
+    for name in ("first", "second"):
+        one.submit(name, 8, **lasts("5h", "6h"))
+    one.submit("no-end-known", 8, deadline={"finish_within": "6h"})
+    one.tick()
+    for name in ("second", "no-end-known"):
+        one.cancel(name)
+    one.tick()
+    one.end("first")
+    one.tick()
+    table = one.engine._state.timetable
+    for kept in (table.asked, table.known, table.untold, table.weights, table.values, table.last, table.barred):
+        assert not kept

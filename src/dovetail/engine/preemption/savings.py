@@ -91,8 +91,7 @@ def preempt_to_save(state: EngineState, now: float) -> list[Command]:
 
 def _kind(work: Work) -> object:
     """Equal for work that could take the same nodes."""
-    shape = work.shape
-    return work.rank, work.queue, shape.amounts, shape.profile, shape.node_selector, shape.required, shape.gpus
+    return work.rank, work.queue, work.shape.node_kind
 
 
 def _may_take(state: EngineState, work: Work, victim: Work) -> bool:

@@ -10,6 +10,8 @@ later or not at all (`gangs.requests`).
 from collections.abc import Iterable
 from math import inf, log
 
+import numpy as np
+
 from dovetail.cluster.horizon import RowProfile
 from dovetail.cluster.views.view import View
 from dovetail.engine.gangs.requests import is_timetabled, unpromised_request
@@ -17,7 +19,6 @@ from dovetail.engine.preemption.elsewhere import choices_of, own_rows
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.own_timetable import OwnTimetable
 from dovetail.engine.state.timers import TimerKind
-from dovetail.engine.state.work import Work
 from dovetail.placement.market.elsewhere import likely_cost
 from dovetail.placement.market.timetable import Candidate, OwnStart, Timetable
 from dovetail.placement.market.timetable_search import TimetableSearch, first_weight
@@ -122,11 +123,13 @@ def _candidates(state: EngineState, now: float) -> dict[int, Candidate]:
             table.bar(id_, inf)
             table.untold[id_] = None
             continue
-        request, kind = unpromised_request(state, work), _kind(work)
+        request, kind = unpromised_request(state, work), work.shape.node_kind
         if kind not in rows_of:
             evaluator = state.pipelines[work.shape.profile].evaluator
             could = evaluator.run_filters(request, View(state.cluster)).feasible_ignoring_capacity
-            rows_of[kind] = tuple((own & could).nonzero()[0].tolist())
+            column, schedulable = request.column, state.cluster.resources.schedulable
+            is_large_enough = (schedulable[: len(column), : state.cluster.width] >= column[:, np.newaxis]).all(axis=0)
+            rows_of[kind] = tuple((own & could & is_large_enough).nonzero()[0].tolist())
         table.last[id_] = choices[-1].until
         latest = choices[-1].until - margin_s
         one = Candidate(id_, work.rank, request.column, rows_of[kind], run_s, latest, value)
@@ -164,9 +167,3 @@ def _profiles(state: EngineState, candidates: Iterable[Candidate], now: float) -
     horizon = state.promises.horizon(now)
     rows = sorted({row for one in candidates for row in one.rows})
     return {row: horizon.profile(row) for row in rows}
-
-
-def _kind(work: Work) -> object:
-    """Equal for work that could run on the same nodes."""
-    shape = work.shape
-    return shape.amounts, shape.profile, shape.node_selector, shape.required, shape.gpus

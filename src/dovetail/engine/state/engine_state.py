@@ -385,6 +385,7 @@ class EngineState:
             self.changes.notes.update(dict.fromkeys(group.members))
         self.learned.expected_starts.pop(work.id, None)
         self.budgeted.pop(work.id, None)
+        self.timetable.forget(work.id)
         if self.cluster.placements.directory.get(work.key, (None, 0))[0] == work.id:
             del self.cluster.placements.directory[work.key]
 

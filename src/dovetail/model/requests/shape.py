@@ -75,6 +75,11 @@ class Shape:
         return None if self.service is None else (self.namespace, self.service)
 
     @property
+    def node_kind(self) -> object:
+        """Equal for shapes that the same nodes suit, by what is asked of a single node."""
+        return self.amounts, self.profile, self.node_selector, self.required, self.gpus
+
+    @property
     def bandwidth_mbps(self) -> int:
         """What each of its tasks must be able to send to the others of its gang; 0: nothing is said of it."""
         return 0 if self.layout is None else self.layout.bandwidth_mbps
