@@ -4,6 +4,7 @@ Guarantees: a trial that ends leaves no trace in the log. It is cut back to wher
 read what is cut off reads those rows once more.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -76,7 +77,7 @@ class LogCursor:
         return found
 
 
-class LoggedState:
+class LoggedState(ABC):
     """State in rows: each change is logged, and undone at the end of a trial."""
 
     def __init__(self) -> None:
@@ -104,7 +105,7 @@ class LoggedState:
     @contextmanager
     def trial(self) -> Iterator[None]:
         """Place, remove, reserve, cordon and quarantine as you like: all is undone at the end. Trials nest."""
-        outer, outer_readers, before = self._undo, self._readers, self.changes
+        outer, outer_readers, before = self._undo, self._readers, (self.changes_before, self.changes)
         positions = {group: len(rows) for group, rows in self.log.items()}
         self._undo, self._readers = [], {}
         restore = self._trial_begins()
@@ -117,7 +118,8 @@ class LoggedState:
             restore()
             self._rewind(positions)
             outer_readers.update(self._readers)  # they have read the log of the outer trial as well
-            self._undo, self._readers, self.changes = outer, outer_readers, before
+            self._undo, self._readers = outer, outer_readers
+            self.changes_before, self.changes = before
 
     def log_was_read(self, reader: LogCursor) -> None:
         """The cursor reports that it read the log. When the trial ends, it is set back."""
@@ -134,9 +136,9 @@ class LoggedState:
         for reader in self._readers.values():
             reader.rewind(positions, rows)
 
+    @abstractmethod
     def _trial_begins(self) -> Callable[[], None]:
         """Returns what restores, when the trial ends, that which its undone steps do not."""
-        raise NotImplementedError
 
     def trim_log(self) -> None:
         """Keep the change log short; caches are rebuilt when it is cut."""
@@ -146,6 +148,6 @@ class LoggedState:
             self._log_was_cut()
             self.epoch += 1
 
+    @abstractmethod
     def _log_was_cut(self) -> None:
         """Look at all rows again for what else is updated from the log."""
-        raise NotImplementedError
