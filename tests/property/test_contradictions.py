@@ -123,14 +123,16 @@ def test_what_is_refused_no_node_satisfies(fields: dict[str, Any]) -> None:
 
 def test_most_of_what_no_node_satisfies_is_refused() -> None:
     selector_count = {True: 0, False: 0}
+    tried: list[str] = []
 
     @examples(900, derandomize=True, database=None)
     @given(workloads)
     def count(fields: dict[str, Any]) -> None:
         spec = Workload.model_validate(fields)
+        tried.append(spec.name)
         if not satisfying(spec).any():
             selector_count[find(spec) is not None] += 1
 
     count()
-    assert sum(selector_count.values()) > 50
+    assert sum(selector_count.values()) > 0.25 * len(tried)
     assert selector_count[True] >= LEAST_FOUND * sum(selector_count.values()), selector_count

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.examples import seeds
+from tests.examples import in_soak, seeds
 from tests.reference_gangs import Place, Uplinks, complaints, domain_of, fits
 
 from dovetail.cluster.arrays import F8
@@ -137,4 +137,4 @@ def test_what_is_left_of_a_slice_counts_only_where_all_links_on_the_way_carry_it
 @pytest.mark.parametrize("part", range(PARTS))
 def test_links_that_carry_only_so_much_are_kept_to_exactly(part: int) -> None:
     found = [_check(seed, with_links=True) for seed in WITH_LINKS[part::PARTS]]
-    assert 0.1 < sum(found) / len(found) < 0.9, "both answers are put to the test"
+    assert (0.2 if in_soak() else 0.1) < sum(found) / len(found) < 0.9, "both answers are put to the test"

@@ -49,7 +49,8 @@ def asked(stage: Stage) -> Impasse:
 
 def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() -> None:
     selector_count: Counter[str] = Counter()
-    for seed in (*RARE, *seeds(450)):
+    tried = (*RARE, *seeds(450))
+    for seed in tried:
         stage = stuck_stage(seed)
         if stage is None:
             continue
@@ -69,7 +70,7 @@ def test_the_core_is_minimal_and_whoever_follows_a_suggestion_has_it_placed() ->
         selector_count["stuck"] += 1
         selector_count["with a suggestion"] += bool(found.suggestions)
     print(dict(selector_count))
-    assert selector_count["stuck"] >= 60
+    assert selector_count["stuck"] >= 0.6 * len(tried)
     assert selector_count["with a suggestion"] > selector_count["stuck"] // 2
     assert selector_count.keys() >= KINDS, "else this says less than it seems to"
 
