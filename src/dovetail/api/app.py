@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
 import dovetail
@@ -43,14 +43,12 @@ from dovetail.api.protocol.body import BodiesInFlight
 from dovetail.api.protocol.encoded_slashes import EncodedSlashes
 from dovetail.api.protocol.guard import Guard
 from dovetail.api.protocol.known_hosts import KnownHosts
-from dovetail.api.protocol.openapi import OPEN_OPERATIONS, describe
+from dovetail.api.protocol.openapi import OPEN_OPERATIONS, PREFIX, describe
 from dovetail.api.protocol.shared_answers import SharedAnswers
 from dovetail.api.protocol.streams import StreamLimit
 from dovetail.api.questions import questions, recent
 from dovetail.api.system import dashboard, notes, pages, system
 from dovetail.control.plane import ControlPlane
-
-PREFIX = "/api/v1"
 
 #: In the order in which a request is compared with their routes, so those that pages ask often come first, and in which
 #: the description lists them.
@@ -92,21 +90,12 @@ MODULES = (
 )
 
 
-def prepared_routes() -> list[BaseRoute]:
-    """The routes that every server has. FastAPI takes a twentieth of a second to prepare them, when the first request
-    is compared with them; so that is done here, once in a process."""
-    api, found = APIRouter(), APIRouter()
-    for module in MODULES:
-        api.include_router(module.router)
-    found.include_router(api, prefix=PREFIX)
-    found.include_router(system.root)
-    found.include_router(pages.router)
-    for route in found.routes:
-        route.matches({"type": "http", "method": "GET", "path": "", "headers": []})
-    return found.routes
-
-
-ROUTES = prepared_routes()
+def own_routes() -> list[BaseRoute]:
+    """The routes that every server has. They are listed one by one: of routers that are included in others, FastAPI
+    asks each for its version and its match at every request, and what matches once more, which takes longer than most
+    answers."""
+    routers = [*[module.router for module in MODULES], system.root, pages.router]
+    return [route for router in routers for route in router.routes]
 
 
 def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
@@ -136,7 +125,7 @@ def create_app(plane: ControlPlane, *, manage_plane: bool = True) -> FastAPI:
     app.state.streams = StreamLimit(plane.settings.limits.max_streams)
     app.state.closing = asyncio.Event()  # set it when the server begins to stop: streams then end (`protocol.streams`)
     app.state.bodies = BodiesInFlight(plane.settings.limits.max_bodies)
-    app.router.routes.extend(ROUTES)
+    app.router.routes.extend(own_routes())
     for name, router in plane.subsystems.routers():
         app.include_router(router, prefix=f"{PREFIX}/subsystems/{name}")
     if plane.settings.web.enabled:

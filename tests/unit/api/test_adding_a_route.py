@@ -66,7 +66,6 @@ def count(output: Output = Format.TABLE, url: Url = None) -> None:
 @pytest.fixture
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(application, "MODULES", (*application.MODULES, SimpleNamespace(router=router)))
-    monkeypatch.setattr(application, "ROUTES", application.prepared_routes())
     module = ModuleType("dovetail.cli.nodes.counting")
     module.count = count  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)

@@ -8,6 +8,7 @@ to is among the components, and nothing is built before the description is reque
 
 import asyncio
 from collections.abc import Callable
+from enum import Enum
 from http import HTTPStatus
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -21,12 +22,13 @@ from dovetail.api.protocol.links import add_links
 from dovetail.api.protocol.replies import EventStream, Json, NoContent
 from dovetail.responses.problems import ProblemDocument
 
+PREFIX = "/api/v1"
 _COMPONENTS = "#/components/schemas/"
 _TEXT: dict[str, Any] = {"type": "string"}
 _SCHEME = "token"  # the name of the way in which a request says who asks
 
 OPEN_PATHS = frozenset({"/health", "/ready"})  # whoever probes needs no token
-LOGIN = "/api/v1/login"
+LOGIN = f"{PREFIX}/login"
 OPEN_OPERATIONS = frozenset({("GET", LOGIN), ("POST", LOGIN)})  # nor does a browser that asks to be let in
 
 _described: dict[str, Any] = {}  # every type that some route takes or answers, by the name of its schema
@@ -53,7 +55,11 @@ def takes_bytes() -> dict[str, Any]:
 
 
 class Routes(APIRouter):
-    """A router whose routes say in their return annotation what they answer, in the classes of `replies`."""
+    """A router whose routes say in their return annotation what they answer, in the classes of `replies`. Their paths
+    are below `under`."""
+
+    def __init__(self, prefix: str = "", tags: list[str | Enum] | None = None, under: str = PREFIX) -> None:
+        super().__init__(prefix=under + prefix, tags=tags)
 
     def add_api_route(self, path: str, endpoint: Callable[..., Any], *args: Any, **how: Any) -> None:
         answers = _answers(endpoint)

@@ -25,7 +25,7 @@ from dovetail.responses.system import ClusterSummary, HistoryPage, HistoryRow, N
 from dovetail.store.contract import EventFilter
 
 router = Routes()
-root = Routes(tags=["system"])
+root = Routes(tags=["system"], under="")
 
 MOST_CONTRADICTIONS = 5  # that are named by `health`
 _STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
