@@ -30,23 +30,23 @@ can_make_venv() {
     "$1" -c 'import ensurepip, venv' >/dev/null 2>&1
 }
 
-# The microseconds that a candidate needs for a little work. Builds of one version differ by half: what a version manager
+# The microseconds of a processor that a candidate needs for a little work. Builds of one version differ by half: what a version manager
 # compiles is often not optimised.
 time_of_work() {
     "$1" - <<'EOF'
-from time import perf_counter
+from time import process_time
 
 class Pair:
     def __init__(self, one, other):
         self.one, self.other = one, other
 
 def work():
-    start = perf_counter()
+    start = process_time()
     pairs = [Pair(number, str(number)) for number in range(20_000)]
     sorted({pair.other: pair.one for pair in pairs}.items())
-    return perf_counter() - start
+    return process_time() - start
 
-print(int(1e6 * min(work() for _ in range(7))))
+print(int(1e6 * min(work() for _ in range(15))))
 EOF
 }
 

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 # One line a program: the command the tests call, or a file where there is no command, and the Debian package that brings it.
 needs="
 ps                                      procps
-chromium                                chromium
+chromium-headless-shell                 chromium-headless-shell
 openssl                                 openssl
 prometheus                              prometheus
 promtool                                prometheus

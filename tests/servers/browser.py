@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.client import Client
 
-PROGRAM = "/usr/bin/chromium"
+_PROGRAMS = ("chromium-headless-shell", "chromium")  # without windows it needs a third less time
 NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED"
 MOST_LOGINS = 10
 PATIENCE_MS = 60_000  # of `expect`: on a busy machine Playwright's own five seconds are little
@@ -28,7 +28,11 @@ def missing() -> str:
         import playwright.sync_api  # noqa: F401
     except ImportError:
         return "the package playwright is missing"
-    return "" if shutil.which(PROGRAM) else "the program chromium is missing (Debian: chromium)"
+    return "" if _program() else "the program chromium is missing (Debian: chromium-headless-shell)"
+
+
+def _program() -> str | None:
+    return next(filter(None, map(shutil.which, _PROGRAMS)), None)
 
 
 @dataclass
@@ -59,7 +63,7 @@ def browser() -> Iterator[Any]:
     expect.set_options(timeout=PATIENCE_MS)
 
     with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=PROGRAM, args=_OPTIONS)
+        started = driver.chromium.launch(executable_path=_program(), args=_OPTIONS)
         try:
             yield started
         finally:
