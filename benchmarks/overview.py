@@ -21,9 +21,10 @@ from dovetail.engine.engine import Engine
 from dovetail.engine.pieces import Pieces, in_one
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
+from dovetail.model.batch import Batch
 from dovetail.model.event import NodeJoined, Submitted, Tick
 from dovetail.model.node import Node
-from dovetail.model.record import Batch, NewWorkload
+from dovetail.model.record import NewWorkload
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import WORKLOAD_SORTS, WorkloadFilter
 from dovetail.store.sql import sqlite_store

@@ -17,9 +17,10 @@ from benchmarks.harness import Bench, Measured, at_most, benchmark
 from benchmarks.measuring import middle
 from dovetail.backends.simulated.fleet import fleet
 from dovetail.engine.engine import Engine
+from dovetail.model.batch import Batch
 from dovetail.model.command import Bind
 from dovetail.model.event import NodeJoined, Submitted, TaskStarted, Tick
-from dovetail.model.record import Batch, NewWorkload
+from dovetail.model.record import NewWorkload
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.sql import sqlite_store
 

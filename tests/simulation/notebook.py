@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field
 
 from dovetail.engine.engine import Engine
+from dovetail.model.batch import Changes, PolicySwitch
 from dovetail.model.record import (
-    Changes,
     NodeRecord,
     Outcomes,
     PolicyRecord,
-    PolicySwitch,
     ReservationRecord,
     RestoredWorkload,
     Snapshot,

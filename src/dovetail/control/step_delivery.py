@@ -17,7 +17,7 @@ from dovetail.control.telemetry.metrics import Metrics
 from dovetail.control.telemetry.recent_decisions import DecidedName, DecisionRing
 from dovetail.control.tracing.board import TraceBoard
 from dovetail.engine.questions.workload_questions import WorkloadQuestions
-from dovetail.model.record import Batch
+from dovetail.model.batch import Batch
 from dovetail.model.task import WorkloadState
 from dovetail.model.workloads.workload import Workload
 

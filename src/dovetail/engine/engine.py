@@ -17,8 +17,9 @@ from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.timers import TimerKind
 from dovetail.model import event as events
+from dovetail.model.batch import Changes
 from dovetail.model.command import Command
-from dovetail.model.record import Changes, Decision, Snapshot
+from dovetail.model.record import Decision, Snapshot
 from dovetail.model.requests.terms import terms_json
 
 Handler = Callable[[EngineState, Any, float], list[Command]]

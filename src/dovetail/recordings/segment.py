@@ -18,8 +18,9 @@ import orjson
 from pydantic import TypeAdapter
 
 from dovetail import __version__
+from dovetail.model.batch import Batch
 from dovetail.model.event import Event
-from dovetail.model.record import Batch, Decision, Snapshot
+from dovetail.model.record import Decision, Snapshot
 from dovetail.recordings.event_lines import event_line, event_of
 
 FORMAT = 1

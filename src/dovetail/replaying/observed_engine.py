@@ -6,9 +6,10 @@ Times of the ledger count from the beginning of the day, those of the engine are
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
+from dovetail.model.batch import Changes
 from dovetail.model.command import Command
 from dovetail.model.event import Event, RetryAsked, Submitted
-from dovetail.model.record import Changes, Decision, Snapshot
+from dovetail.model.record import Decision, Snapshot
 from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.ledger import SimulationLedger
 from dovetail.simulate.measuring import SimulationGauges

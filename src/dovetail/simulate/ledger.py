@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dovetail.model.record import Changes, RestoredWorkload
+from dovetail.model.batch import Changes
+from dovetail.model.record import RestoredWorkload
 from dovetail.model.resources import SLOTS, Amounts
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.model.workloads.workload import Workload

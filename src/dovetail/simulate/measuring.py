@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dovetail.engine.questions.questions import Questions
-from dovetail.model.record import Changes
+from dovetail.model.batch import Changes
 from dovetail.model.workloads.workload import Workload
 from dovetail.simulate.ledger import Timeline
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from dovetail.model.batch import Batch
 from dovetail.model.cost_facts import CostFacts
-from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot, TokenRecord
+from dovetail.model.record import BackendRecord, HistoryLine, Snapshot, TokenRecord
 
 
 class StoreError(Exception):

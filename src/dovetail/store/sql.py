@@ -17,7 +17,8 @@ from pathlib import Path
 from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from dovetail.model.record import BackendRecord, Batch, HistoryLine, Snapshot, TokenRecord
+from dovetail.model.batch import Batch
+from dovetail.model.record import BackendRecord, HistoryLine, Snapshot, TokenRecord
 from dovetail.store import node_prices, schema
 from dovetail.store.contract import StoreError
 from dovetail.store.reading import Reads

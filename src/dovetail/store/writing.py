@@ -15,10 +15,9 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Dialect, select
 
+from dovetail.model.batch import Batch, Changes
 from dovetail.model.command import Bind, Move, Stop
 from dovetail.model.record import (
-    Batch,
-    Changes,
     Decision,
     HistoryLine,
     NewWorkload,

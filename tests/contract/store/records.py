@@ -2,12 +2,11 @@
 
 from typing import Any
 
+from dovetail.model.batch import Batch, Changes
 from dovetail.model.command import Bind, attempt_key
 from dovetail.model.node import Node
 from dovetail.model.reason import Eviction, Explanation, FunnelStep, NodePoints, Shortage
 from dovetail.model.record import (
-    Batch,
-    Changes,
     Decision,
     HistoryLine,
     NewWorkload,

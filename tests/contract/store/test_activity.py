@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.contract.store.records import NOW, line, new_workload, task_record, workload_record
 
-from dovetail.model.record import AttemptRecord, Batch, Changes, HistoryLine
+from dovetail.model.batch import Batch, Changes
+from dovetail.model.record import AttemptRecord, HistoryLine
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store.contract import EventFilter, Store, UsageFilter
 

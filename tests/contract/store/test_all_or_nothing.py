@@ -19,7 +19,8 @@ from tests.contract.store.records import (
     workload_record,
 )
 
-from dovetail.model.record import Batch, Changes, Outcomes
+from dovetail.model.batch import Batch, Changes
+from dovetail.model.record import Outcomes
 from dovetail.store.contract import Store, StoreError, WorkloadFilter
 
 

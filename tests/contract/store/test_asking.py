@@ -18,8 +18,8 @@ from tests.contract.store.records import (
     workload_record,
 )
 
+from dovetail.model.batch import Batch, Changes
 from dovetail.model.reason import FunnelStep, NodePoints
-from dovetail.model.record import Batch, Changes
 from dovetail.model.task import TaskState, WorkloadState
 from dovetail.store.contract import Store, WorkloadFilter
 

@@ -5,10 +5,11 @@ from collections.abc import Callable
 import pytest
 from tests.contract.store.records import NOW, new_workload, task_record, workload_record
 
+from dovetail.model.batch import Batch, Changes
 from dovetail.model.cost_facts import NANO, Holding, NodePrice, WorkOwner
 from dovetail.model.node import Node
 from dovetail.model.offer import Offer
-from dovetail.model.record import AttemptRecord, Batch, Changes, NodeRecord
+from dovetail.model.record import AttemptRecord, NodeRecord
 from dovetail.model.resources import Capacity
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store.contract import Store, StoreError

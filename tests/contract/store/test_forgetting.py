@@ -12,7 +12,7 @@ from tests.contract.store.records import (
     task_record,
 )
 
-from dovetail.model.record import Batch, Changes
+from dovetail.model.batch import Batch, Changes
 from dovetail.store.contract import Store
 
 

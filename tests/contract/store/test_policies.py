@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 from tests.contract.store.records import NOW, policy_record
 
-from dovetail.model.record import Batch, Changes, PolicyRecord
+from dovetail.model.batch import Batch, Changes
+from dovetail.model.record import PolicyRecord
 from dovetail.store.contract import Store, StoreError
 
 Restart = Callable[[], Store]

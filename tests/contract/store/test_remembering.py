@@ -16,8 +16,9 @@ from tests.contract.store.records import (
     workload_record,
 )
 
+from dovetail.model.batch import Batch, Changes
 from dovetail.model.command import Bind, GangStart, Move, Stop
-from dovetail.model.record import Batch, Changes, Outcomes, ReservationRecord
+from dovetail.model.record import Outcomes, ReservationRecord
 from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store.contract import Store

@@ -14,7 +14,7 @@ from tests.unit.api.server import serving, settings_in
 from dovetail.accounting.days import day_of, month_of, next_month
 from dovetail.client import Client, DovetailError
 from dovetail.control.plane import ControlPlane
-from dovetail.model.record import Batch
+from dovetail.model.batch import Batch
 from dovetail.responses.cost import CostPage
 
 PRICE = 3600.0  # one a second

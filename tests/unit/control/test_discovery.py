@@ -13,8 +13,9 @@ from dovetail.control.service_controller.book import ReplicaView, ServiceBook
 from dovetail.control.services.discovery import DiscoveryService
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
+from dovetail.model.batch import Changes
 from dovetail.model.node import Node
-from dovetail.model.record import Changes, NodeRecord, TaskRecord
+from dovetail.model.record import NodeRecord, TaskRecord
 from dovetail.model.services.service import Service
 from dovetail.model.task import TaskId, TaskState
 from dovetail.services.records import Revision, ServiceRecord

@@ -3,7 +3,8 @@
 import pytest
 
 from dovetail.control.loop.history import lines_of
-from dovetail.model.record import Batch, Changes, TaskRecord
+from dovetail.model.batch import Batch, Changes
+from dovetail.model.record import TaskRecord
 from dovetail.model.task import TaskId, TaskState
 
 

@@ -12,8 +12,9 @@ from dovetail.control.settings import Settings
 from dovetail.control.subsystems.built_in import Hooks, HookSettings
 from dovetail.control.subsystems.contract import DurableStep, SubsystemContext
 from dovetail.control.subsystems.host import SubsystemHost
+from dovetail.model.batch import Batch, Changes
 from dovetail.model.reason import Explanation
-from dovetail.model.record import Batch, Changes, Decision
+from dovetail.model.record import Decision
 from dovetail.model.task import TaskId
 
 

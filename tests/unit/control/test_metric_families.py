@@ -12,9 +12,9 @@ from dovetail.control.telemetry.http_metrics import HttpMetrics
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
+from dovetail.model.batch import Batch, Changes, PolicySwitch
 from dovetail.model.event import NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
-from dovetail.model.record import Batch, Changes, PolicySwitch
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 

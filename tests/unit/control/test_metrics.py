@@ -9,9 +9,10 @@ from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
+from dovetail.model.batch import Batch
 from dovetail.model.event import BindFailed, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
-from dovetail.model.record import Batch, Decision
+from dovetail.model.record import Decision
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 

@@ -16,8 +16,8 @@ from dovetail.control.errors import Conflict, NotFound, Unavailable
 from dovetail.control.loop.idempotency import IdempotencyKey
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
+from dovetail.model.batch import Batch
 from dovetail.model.node import Node
-from dovetail.model.record import Batch
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import ResourceRequest
 from dovetail.model.text.complaint import Invalid

@@ -9,7 +9,8 @@ from tests.contract.store.records import finished, submitted
 
 from dovetail.control.services.retention import DISTRUST_S, ClockGuard, RetentionService
 from dovetail.control.settings import Retention
-from dovetail.model.record import Batch, HistoryLine
+from dovetail.model.batch import Batch
+from dovetail.model.record import HistoryLine
 from dovetail.store.sql import SqlStore, sqlite_store
 
 DAY = 86400.0

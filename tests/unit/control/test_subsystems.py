@@ -15,8 +15,8 @@ from dovetail.control.subsystems import registry
 from dovetail.control.subsystems.contract import DurableStep, Subsystem, SubsystemContext
 from dovetail.control.subsystems.declaration import SubsystemDeclaration
 from dovetail.control.subsystems.runner import RunnerLimits, RunState, SubsystemRunner
+from dovetail.model.batch import Batch
 from dovetail.model.event import NodeCordoned
-from dovetail.model.record import Batch
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 

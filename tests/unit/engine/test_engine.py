@@ -6,6 +6,7 @@ from tests.invariants import check_invariants
 from dovetail.engine.engine import Engine
 from dovetail.engine.settings import EngineSettings, SchedulerSettings
 from dovetail.engine.state.work import ForbiddenMove
+from dovetail.model.batch import Changes
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import (
     BackendHealthChanged,
@@ -25,7 +26,7 @@ from dovetail.model.event import (
     Tick,
 )
 from dovetail.model.node import Node
-from dovetail.model.record import Changes, Outcomes
+from dovetail.model.record import Outcomes
 from dovetail.model.reservation import Reservation
 from dovetail.model.resources import Capacity, ResourceRequest
 from dovetail.model.task import TaskId, TaskState, WorkloadState

@@ -6,8 +6,8 @@ from typing import Any
 from tests.simulation.notebook import Notebook
 from tests.unit.engine.scene import Scene
 
+from dovetail.model.batch import Changes
 from dovetail.model.event import DomainFailed, NodeCordoned, NodeHealthChanged
-from dovetail.model.record import Changes
 from dovetail.model.recovery import RecoveryNote
 
 

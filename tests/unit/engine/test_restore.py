@@ -8,10 +8,11 @@ from tests.simulation.notebook import Notebook
 
 from dovetail.engine.engine import Engine
 from dovetail.engine.settings import EngineSettings
+from dovetail.model.batch import Changes
 from dovetail.model.command import Bind
 from dovetail.model.event import BindFailed, Event, NodeJoined, NodeLeft, Submitted, TaskBound, TaskFinished, Tick
 from dovetail.model.node import Node
-from dovetail.model.record import Changes, Outcomes
+from dovetail.model.record import Outcomes
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Workload
 from dovetail.queueing.settings import BackoffSettings

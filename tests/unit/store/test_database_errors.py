@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.contract.store.records import node_record, submitted
 
-from dovetail.model.record import Batch, Changes
+from dovetail.model.batch import Batch, Changes
 from dovetail.store import sqlite as sqlite_module
 from dovetail.store.contract import StoreError
 from dovetail.store.sql import sqlite_store

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event, text
 from sqlalchemy.exc import OperationalError
 from tests.contract.store.records import new_workload, submitted
 
-from dovetail.model.record import Batch, Changes
+from dovetail.model.batch import Batch, Changes
 from dovetail.store.schema import metadata
 from dovetail.store.sql import SqlStore, sqlite_store
 from dovetail.store.sqlite import SqliteDatabase

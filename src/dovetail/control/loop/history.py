@@ -1,7 +1,8 @@
 """History lines: made from each step and written with it. `history_feed` streams them to listeners."""
 
+from dovetail.model.batch import Batch
 from dovetail.model.event import BackendHealthChanged
-from dovetail.model.record import Batch, Decision, HistoryLine, NodeRecord, PolicyRecord, TaskRecord
+from dovetail.model.record import Decision, HistoryLine, NodeRecord, PolicyRecord, TaskRecord
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.text.listing import count
 

@@ -25,9 +25,10 @@ from dovetail.control.settings import LoopSettings
 from dovetail.control.telemetry.metrics import Metrics
 from dovetail.engine.admission.admission import Admission, AdmissionConflict, Admitted
 from dovetail.engine.engine import Engine
+from dovetail.model.batch import Batch, HeardTurn
 from dovetail.model.command import Bind, Command, Stop, Wake
 from dovetail.model.event import BackendHealthChanged, Event, Submitted, Tick
-from dovetail.model.record import Batch, HeardTurn, NewWorkload
+from dovetail.model.record import NewWorkload
 from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.contract import Store, StoreError

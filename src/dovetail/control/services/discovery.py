@@ -20,8 +20,9 @@ from dovetail.control.service_controller.book import Key, ReplicaView, ServiceBo
 from dovetail.discovery.change_table import ChangeTable, TableChanges
 from dovetail.discovery.endpoint import DiscoveredService, Endpoint, ServiceKey
 from dovetail.engine.questions.network_questions import NetworkQuestions
+from dovetail.model.batch import Changes
 from dovetail.model.command import attempt_key
-from dovetail.model.record import Changes, NodeRecord, TaskRecord
+from dovetail.model.record import NodeRecord, TaskRecord
 from dovetail.model.task import TaskState
 from dovetail.services.records import ServiceRecord
 

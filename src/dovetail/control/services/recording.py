@@ -19,7 +19,8 @@ import structlog
 from dovetail.control.errors import NotFound
 from dovetail.control.settings import RecordingSettings
 from dovetail.engine.settings import EngineSettings
-from dovetail.model.record import Batch, Snapshot
+from dovetail.model.batch import Batch
+from dovetail.model.record import Snapshot
 from dovetail.recordings.segment import SUFFIX, checkpoint_line, name_of, step_line, time_of
 from dovetail.store.contract import Store
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeVar
 
 from dovetail.engine.pieces import IsSpent, Pieces
 from dovetail.engine.questions.questions import Questions
+from dovetail.model.batch import Batch
 from dovetail.model.event import Event
-from dovetail.model.record import Batch
 from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
 from dovetail.store.subsystem_tables import SubsystemTables

@@ -13,7 +13,8 @@ import orjson
 import structlog
 
 from dovetail.engine.questions.questions import Questions
-from dovetail.model.record import Batch, Decision
+from dovetail.model.batch import Batch
+from dovetail.model.record import Decision
 from dovetail.model.resources import CPU, DISK, MEMORY, show_amount
 
 

@@ -21,8 +21,9 @@ from dovetail.control.telemetry.decision_times import DecisionTimes
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.queue_questions import QueueReport
 from dovetail.engine.questions.usage_gauges import UsageGauges
+from dovetail.model.batch import Batch, Changes
 from dovetail.model.reason import Outcome
-from dovetail.model.record import Batch, Changes, Decision
+from dovetail.model.record import Decision
 from dovetail.model.resources import CORE_RESOURCES, CPU, GPU, SLOTS, Amounts
 from dovetail.model.task import TaskId, TaskState
 

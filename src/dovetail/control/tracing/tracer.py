@@ -23,7 +23,7 @@ from dovetail.control.tracing.spans import PlannedSpan, spans_of
 from dovetail.control.tracing.tables import TraceTables
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.questions.workload_questions import TracedWorkload
-from dovetail.model.record import Changes
+from dovetail.model.batch import Changes
 
 if TYPE_CHECKING:
     from dovetail.control.tracing.exporter import SpanSender

@@ -18,10 +18,10 @@ from dovetail.engine.state.engine_state import EngineState
 from dovetail.engine.state.policies import NEVER_EVALUATED, ActiveAdjustment, AppliedPolicy, RuleKey
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import QueuePlace
+from dovetail.model.batch import PolicySwitch
 from dovetail.model.command import Command
 from dovetail.model.event import PolicyRemoved, PolicySet
 from dovetail.model.policy import Adjustment
-from dovetail.model.record import PolicySwitch
 from dovetail.model.requests.shape import Shape
 
 EVALUATE_EVERY_S = 1.0

@@ -35,8 +35,9 @@ from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import TimerKind, Timers
 from dovetail.engine.state.wake_state import WakeState
 from dovetail.engine.state.work import Work
+from dovetail.model.batch import Changes
 from dovetail.model.disruption_budget import DisruptionBudget
-from dovetail.model.record import Changes, Decision, ReservationRecord
+from dovetail.model.record import Decision, ReservationRecord
 from dovetail.model.requests.asks import AffinityRule
 from dovetail.model.requests.terms import Terms
 from dovetail.model.resources import CPU

@@ -14,8 +14,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dovetail.constraints.programs.structure import text_of
+from dovetail.model.batch import PolicySwitch
 from dovetail.model.policy import Adjustment, Policy
-from dovetail.model.record import PolicyRecord, PolicySwitch
+from dovetail.model.record import PolicyRecord
 from dovetail.model.requests.asks import ConstraintAsk
 from dovetail.model.requests.shape import Shape
 from dovetail.model.requests.shaping import affinity_rules_of, near_of, spread_of
