@@ -16,7 +16,7 @@ from tests.servers.certificates import Authority
 from dovetail.access.certificates import fingerprint, own_certificate
 from dovetail.access.known_servers import known_server
 from dovetail.client import Client, ConnectError
-from dovetail.client.credentials import credentials_for
+from dovetail.client.transport.credentials import credentials_for
 
 pytestmark = pytest.mark.needs_server
 BACKENDS = {"sim": {"kind": "simulated", "groups": [{"count": 1}]}}

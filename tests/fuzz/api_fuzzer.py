@@ -30,7 +30,7 @@ from tests.fuzz.requests import KnownThings, better_bodies, register_formats, wi
 from tests.patience import wait_for
 from tests.soak.memory import Sample, growth_mb_per_hour
 
-from dovetail.client.credentials import credentials_for
+from dovetail.client.transport.credentials import credentials_for
 
 HANG_S = 10.0
 SCENARIOS = 40

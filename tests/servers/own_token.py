@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 
 from dovetail.access.known_servers import KnownServer, note_server
-from dovetail.client.credentials import credentials_for
+from dovetail.client.transport.credentials import credentials_for
 
 
 class OwnToken(httpx.Auth):

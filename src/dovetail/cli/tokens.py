@@ -54,7 +54,7 @@ def join(
 
 def _trusted(url: str) -> str:
     """The option by which an agent elsewhere believes the certificate that this account's server has made."""
-    from dovetail.client.credentials import credentials_for
+    from dovetail.client.transport.credentials import credentials_for
 
     certificate = credentials_for(url).certificate
     if certificate is None:

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from dovetail.client.async_client import AsyncClient
     from dovetail.client.client import Client
     from dovetail.client.errors import ConnectError, DovetailError
-    from dovetail.client.executor import CallFailed, DovetailExecutor
+    from dovetail.client.functions.executor import CallFailed, DovetailExecutor
 
 __all__ = ["AsyncClient", "CallFailed", "Client", "ConnectError", "DovetailError", "DovetailExecutor"]
 
 _HOMES = {
     "AsyncClient": "dovetail.client.async_client",
-    "CallFailed": "dovetail.client.executor",
+    "CallFailed": "dovetail.client.functions.executor",
     "Client": "dovetail.client.client",
     "ConnectError": "dovetail.client.errors",
     "DovetailError": "dovetail.client.errors",
-    "DovetailExecutor": "dovetail.client.executor",
+    "DovetailExecutor": "dovetail.client.functions.executor",
 }
 
 

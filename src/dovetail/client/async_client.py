@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 from dovetail.client.client import TIMEOUT_S, Client
-from dovetail.client.waiting import Waiting
+from dovetail.client.following.waiting import Waiting
 
 if TYPE_CHECKING:
     from dovetail.responses.workloads import WorkloadDetail

@@ -1,6 +1,6 @@
 """`Client`: one method for every route of the server, with typed results.
 
-The methods stand in one module a noun (`workloads`, `nodes`, …), as the routes do in `api`.
+The methods stand in `calls` and `following`; this class joins them.
 
 Guarantees: connections are reused. A call returns what its type says (`dovetail.responses`), or raises `DovetailError`
 (the server refused), `ConnectError` (no server answered) or, before anything is sent, `ValueError`. `submit` carries an
@@ -9,31 +9,31 @@ idempotency key, so it is repeated after a lost answer without submitting twice.
 
 from typing import Self
 
-from dovetail.client.backends import BackendCalls
-from dovetail.client.cloud import CloudCalls
-from dovetail.client.cost import CostCalls
-from dovetail.client.discovery import DiscoveryCalls
-from dovetail.client.events import EventCalls
-from dovetail.client.login import LoginCalls
-from dovetail.client.metal import MetalCalls
-from dovetail.client.names import NameCalls
-from dovetail.client.network import NetworkCalls
-from dovetail.client.nodes import NodeCalls
-from dovetail.client.output import OutputCalls
-from dovetail.client.overview import OverviewCalls
-from dovetail.client.policies import PolicyCalls
-from dovetail.client.questions import QuestionCalls
-from dovetail.client.queues import QueueCalls
-from dovetail.client.rebalancing import RebalancingCalls
-from dovetail.client.recordings import RecordingCalls
-from dovetail.client.services import ServiceCalls
-from dovetail.client.snapshots import SnapshotCalls
-from dovetail.client.system import SystemCalls
-from dovetail.client.tokens import TokenCalls
-from dovetail.client.transport import Transport
-from dovetail.client.vms import VmCalls
-from dovetail.client.waiting import WaitCalls
-from dovetail.client.workload_changes import WorkloadChangeCalls
+from dovetail.client.calls.backends import BackendCalls
+from dovetail.client.calls.cloud import CloudCalls
+from dovetail.client.calls.cost import CostCalls
+from dovetail.client.calls.discovery import DiscoveryCalls
+from dovetail.client.calls.login import LoginCalls
+from dovetail.client.calls.metal import MetalCalls
+from dovetail.client.calls.names import NameCalls
+from dovetail.client.calls.network import NetworkCalls
+from dovetail.client.calls.nodes import NodeCalls
+from dovetail.client.calls.overview import OverviewCalls
+from dovetail.client.calls.policies import PolicyCalls
+from dovetail.client.calls.questions import QuestionCalls
+from dovetail.client.calls.queues import QueueCalls
+from dovetail.client.calls.rebalancing import RebalancingCalls
+from dovetail.client.calls.recordings import RecordingCalls
+from dovetail.client.calls.services import ServiceCalls
+from dovetail.client.calls.snapshots import SnapshotCalls
+from dovetail.client.calls.system import SystemCalls
+from dovetail.client.calls.tokens import TokenCalls
+from dovetail.client.calls.vms import VmCalls
+from dovetail.client.calls.workload_changes import WorkloadChangeCalls
+from dovetail.client.following.events import EventCalls
+from dovetail.client.following.output import OutputCalls
+from dovetail.client.following.waiting import WaitCalls
+from dovetail.client.transport.transport import Transport
 
 TIMEOUT_S = 30.0
 

@@ -16,7 +16,7 @@ from tests.e2e.kills.command_record import CommandRecord
 from tests.patience import PATIENCE_S
 
 from dovetail.client.errors import ConnectError, DovetailError
-from dovetail.client.transport import API, Transport
+from dovetail.client.transport.transport import API, Transport
 
 TIMEOUT_S = 10.0
 PAUSE_S = 0.05

@@ -10,7 +10,7 @@ from tests.e2e.server_process import ServerProcess
 from tests.servers.browser import Faults, page_of, watch
 
 from dovetail.client import Client
-from dovetail.client.credentials import credentials_for
+from dovetail.client.transport.credentials import credentials_for
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("web")]
 

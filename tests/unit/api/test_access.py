@@ -14,7 +14,7 @@ import pytest
 from tests.unit.api.server import API, problem_in, serving, settings_in
 
 from dovetail.client import Client, ConnectError, DovetailError
-from dovetail.client.credentials import credentials_for
+from dovetail.client.transport.credentials import credentials_for
 
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 

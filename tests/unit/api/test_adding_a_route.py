@@ -21,7 +21,7 @@ from dovetail.cli.command_table import COMMANDS, CommandEntry
 from dovetail.cli.main import app as dovetail
 from dovetail.cli.terminal.output import Format, Output, show
 from dovetail.cli.terminal.server import Url, connect
-from dovetail.client.transport import API, Transport
+from dovetail.client.transport.transport import API, Transport
 
 # 1. The response model: responses/nodes.py
 
@@ -43,7 +43,7 @@ async def node_count(request: Request) -> Json[NodeCount]:
     return Json({"nodes": len(plane_of(request).questions.nodes.names)})
 
 
-# 3. The method of the client: client/nodes.py
+# 3. The method of the client: client/calls/nodes.py
 
 
 class CountCalls:

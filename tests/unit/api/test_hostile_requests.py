@@ -13,7 +13,7 @@ import pytest
 from tests.servers.own_token import OWN_TOKEN
 from tests.unit.api.server import API, problem_in, serving, settings_in
 
-from dovetail.client.credentials import credentials_for
+from dovetail.client.transport.credentials import credentials_for
 
 JSON = {"Content-Type": "application/json"}
 LIMITS = {

@@ -24,8 +24,8 @@ from tests.unit.api.server import serving, settings_in
 from dovetail.cli.command_table import COMMANDS, load
 from dovetail.cli.main import app
 from dovetail.client import Client
-from dovetail.client.exchange import ServerAnswer
-from dovetail.client.transport import Transport
+from dovetail.client.transport.exchange import ServerAnswer
+from dovetail.client.transport.transport import Transport
 from dovetail.responses.attention import AttentionAnswer
 from dovetail.responses.backends import AddedBackend, BackendDetail, BackendRow
 from dovetail.responses.cloud import CloudInstanceList, CloudOfferRow, ReapedInstances

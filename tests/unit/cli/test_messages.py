@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from dovetail.cli.main import app
-from dovetail.client.exchange import in_words
+from dovetail.client.transport.exchange import in_words
 
 
 def said(*words: str) -> str:

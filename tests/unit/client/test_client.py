@@ -15,8 +15,8 @@ from tests.unit.api.server import serving, settings_in
 
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.client.amounts import shown
-from dovetail.client.credentials import credentials_for
-from dovetail.client.output import OutputChunk
+from dovetail.client.following.task_output import OutputChunk
+from dovetail.client.transport.credentials import credentials_for
 from dovetail.model.node import Node
 from dovetail.model.resources import ResourceRequest
 from dovetail.model.workloads.workload import Workload

@@ -12,9 +12,8 @@ from tests.unit.api.server import serving, settings_in
 from dovetail.cli.main import app
 from dovetail.cli.workloads import logs
 from dovetail.client import Client, ConnectError, DovetailError
-from dovetail.client.following import FollowedTask, WorkloadFollower
-from dovetail.client.output import OutputChunk
-from dovetail.client.reconnecting import Reconnecting
+from dovetail.client.following.reconnecting import Reconnecting
+from dovetail.client.following.task_output import FollowedTask, OutputChunk, WorkloadFollower
 from dovetail.responses.workloads import TaskRow
 
 RUNS = {"name": "runs", "run": {"command": ["x"]}}

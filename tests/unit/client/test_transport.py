@@ -14,7 +14,7 @@ import pytest
 from tests.servers.certificates import Authority
 
 from dovetail.client.errors import BadAnswer, ConnectError, DovetailError, NoAnswer
-from dovetail.client.transport import Transport
+from dovetail.client.transport.transport import Transport
 
 GOOD = b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"ok"'
 Serve = Callable[[socket.socket], None]

@@ -54,8 +54,8 @@ def _settings(config: Path | None, name: str | None, data: Path | None) -> "Agen
 
 def _joining(url: str | None, token: str | None, fingerprint: str | None) -> "JoinRequest | None":
     from dovetail.agent.identity import JoinRequest
-    from dovetail.client.credentials import credentials_for
-    from dovetail.client.transport import checked_url
+    from dovetail.client.transport.credentials import credentials_for
+    from dovetail.client.transport.transport import checked_url
 
     if url is None:
         return None

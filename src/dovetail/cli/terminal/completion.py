@@ -48,7 +48,7 @@ def offers(ctx: click.Context, how: Parameter, incomplete: str) -> list[Completi
 
 def _names(ctx: click.Context, kind: str, prefix: str) -> list[str]:
     from dovetail.client.errors import ConnectError, DovetailError
-    from dovetail.client.transport import API, Transport
+    from dovetail.client.transport.transport import API, Transport
 
     try:
         transport = Transport(_url(ctx), None, PATIENCE_S, pauses_s=())

@@ -90,7 +90,7 @@ def _waiting_words(url: str) -> str:
 
 def ask_route(path: str, url: str | None = None) -> Any:
     """For commands of subsystems in other packages: what their route answers."""
-    from dovetail.client.transport import API
+    from dovetail.client.transport.transport import API
 
     with connect(url) as client:
         return client._http.json("GET", f"{API}{path}")

@@ -1,7 +1,7 @@
 """What commands that follow something say when the server goes away."""
 
 from dovetail.cli.terminal.output import say
-from dovetail.client.reconnecting import RECONNECT_S
+from dovetail.client.following.reconnecting import RECONNECT_S
 
 
 def say_trouble(error: str) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dovetail.cli.terminal.trouble import say_trouble
-from dovetail.client.reconnecting import RECONNECT_S
+from dovetail.client.following.reconnecting import RECONNECT_S
 
 if TYPE_CHECKING:
     from dovetail.client import Client
@@ -28,7 +28,7 @@ def watched(
 ) -> Iterator[list[Row]]:
     """All rows, then those that changed. `one` finds a row that is no longer in the list, by id. `shown` is what counts
     as a change: not the age of a row."""
-    from dovetail.client.reconnecting import Reconnecting
+    from dovetail.client.following.reconnecting import Reconnecting
 
     again = Reconnecting(RECONNECT_S, say_trouble)
     seen = -1

@@ -11,7 +11,7 @@ from dovetail.cli.terminal.parameters import Argument, Option
 from dovetail.cli.terminal.past import Since, past_moment
 from dovetail.cli.terminal.server import Url, check_name, connect
 from dovetail.cli.terminal.trouble import say_trouble
-from dovetail.client.reconnecting import RECONNECT_S
+from dovetail.client.following.reconnecting import RECONNECT_S
 
 if TYPE_CHECKING:
     from dovetail.client import Client

@@ -1,6 +1,6 @@
 """Shows the output of several tasks as they write it, until all have ended: for `run` and `logs --follow`.
 
-What is followed and how is the client's (`dovetail.client.following`).
+What is followed and how is the client's (`dovetail.client.following.task_output`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,8 +13,8 @@ from dovetail.model.backoff import Backoff
 
 if TYPE_CHECKING:
     from dovetail.client import Client
-    from dovetail.client.following import WorkloadFollower
-    from dovetail.client.reconnecting import Reconnecting
+    from dovetail.client.following.reconnecting import Reconnecting
+    from dovetail.client.following.task_output import WorkloadFollower
     from dovetail.responses.workloads import TaskRow
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
@@ -68,7 +68,7 @@ def output_of(
     place: dict[str, Any] | None = None,
     tolerates_none: bool = False,
 ) -> WorkloadOutput:
-    from dovetail.client.following import FollowedTask, WorkloadFollower
+    from dovetail.client.following.task_output import FollowedTask, WorkloadFollower
 
     tasks = {
         one: FollowedTask(partial(client.logs, workload, replica=one), place, tolerates_none=tolerates_none)
@@ -85,7 +85,7 @@ def show_until_ended(
 ) -> None:
     """Write what the tasks write until all have ended, or `interrupted` is set. `on_wait` hears of tasks of which none
     has started."""
-    from dovetail.client.following import waits_to_start
+    from dovetail.client.following.task_output import waits_to_start
 
     backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
     while True:

@@ -14,7 +14,7 @@ from dovetail.cli.terminal.past import Since, past_moment
 from dovetail.cli.terminal.server import Namespace, Url, WorkloadName, connect
 from dovetail.cli.terminal.trouble import say_trouble
 from dovetail.cli.workloads.following import MarkedLines, output_of, show_until_ended
-from dovetail.client.reconnecting import RECONNECT_S, Reconnecting
+from dovetail.client.following.reconnecting import RECONNECT_S, Reconnecting
 
 if TYPE_CHECKING:
     from dovetail.client import Client

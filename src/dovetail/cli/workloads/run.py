@@ -18,7 +18,7 @@ from dovetail.cli.workloads.following import WorkloadWaiting, output_of, show_un
 from dovetail.cli.workloads.job_options import NO_OPTIONS, JobOptions, takes_job_options
 from dovetail.cli.workloads.submission import caller
 from dovetail.cli.workloads.submit import work_to_submit
-from dovetail.client.reconnecting import Reconnecting
+from dovetail.client.following.reconnecting import Reconnecting
 
 if TYPE_CHECKING:
     from dovetail.client import Client

@@ -17,7 +17,7 @@ from dovetail.cli.terminal.screen import screen_size
 
 if TYPE_CHECKING:
     from dovetail.client import Client
-    from dovetail.client.workload_changes import CommandOutput
+    from dovetail.client.calls.workload_changes import CommandOutput
 
 _BLOCK_BYTES = 32 * 1024
 _RESIZED = b"r"

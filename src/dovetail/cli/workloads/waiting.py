@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dovetail.cli.terminal.named import typed_name
 from dovetail.cli.terminal.output import say
 from dovetail.cli.terminal.screen import status_line
-from dovetail.client.waiting import ENDED
+from dovetail.client.following.waiting import ENDED
 
 if TYPE_CHECKING:
     from dovetail.client import Client

@@ -20,8 +20,8 @@ from tests.patience import wait_for
 from tests.servers.own_token import OWN_TOKEN
 
 from dovetail.client import Client
-from dovetail.client.exchange import HttpRequest, ServerAnswer
-from dovetail.client.transport import Transport
+from dovetail.client.transport.exchange import HttpRequest, ServerAnswer
+from dovetail.client.transport.transport import Transport
 
 PROBLEM = "application/problem+json"
 EVENTS = "text/event-stream"

@@ -13,7 +13,7 @@ from tests.patience import wait_for
 
 from dovetail.cli.main import app
 from dovetail.client import Client
-from dovetail.client.transport import Transport
+from dovetail.client.transport.transport import Transport
 
 PROGRAM = "dovetail "
 
