@@ -83,90 +83,90 @@ log = structlog.get_logger()
 class ControlPlane:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.started_at = 0.0
+        self._tasks: list[asyncio.Future[None]] = []
+        self._loop: ControlLoop | None = None
+        # What decides, and what may be asked of it.
         self.engine = Engine(settings.scheduling)
-        self.questions = Questions(self.engine)
+        self.questions = questions = Questions(self.engine)
         self.ask = QuestionDesk(lambda: self.questions.version, settings.loop.slice / 2).ask
-        self._garbage = GarbageCollector()
         self._admission = Admission(self.engine, settings.limits.max_tasks)
-        self._announcements = Announcements(self.questions.nodes)
-        self.metrics = Metrics(self.questions)
-        self.recent = DecisionRing()
-        self.http_metrics = HttpMetrics(self.metrics.registry)
+        self._garbage = GarbageCollector()
+        # What is written down.
         self.store: Store = sqlite_store(settings.database)
         self.history = HistoryFeed(self.store, self._running)
-        given = settings.access.token_file
-        self.access = AccessService(self.store, AdminToken(settings.token_file, is_given=given is not None))
-        self.policies = PolicyService(self.questions.policies, self.store, self._apply)
-        self.affinity = ServiceAffinityService(self.policies)
-        self.changes = WorkloadChanges(
-            self.store, self.questions.workloads, self.questions.plans, self.ask, self._apply
-        )
-        self.network = NetworkService(self.questions, self._apply)
-        self._retention = RetentionService(settings.retention, self.store)
         self.recording = RecordingService(settings.recording, settings.scheduling, settings.folder, self.store)
-        self.started_at = 0.0
+        self._retention = RetentionService(settings.retention, self.store)
         self._specs = DefinitionCache(self.store)
+        # Figures, and the subsystems with what they share with routes.
+        self.metrics = Metrics(questions)
+        self.metrics.follow(PlaneGauges(questions, self._figures).look)
+        self.http_metrics = HttpMetrics(self.metrics.registry)
+        self.recent = DecisionRing()
         self.subsystems = SubsystemHost(settings.subsystem_settings(), settings.folder / "subsystems")
         self.metrics.registry.register(self.subsystems)
         self.traces: TraceBoard | None = self.subsystems.shared("tracing")  # None: nothing is traced
         if self.traces is not None:
             self.traces.attach(self.subsystems.settings("tracing"))
         self.probe_board: ProbeBoard = self.subsystems.shared("network") or ProbeBoard()
-        questions, metrics = self.questions, self.subsystems.metrics("backend_health")
-        node_of = partial(node_of_attempt, self.store)
-        heard = self._announcements.heard
-        credentials = MachineCredentials(self.access)
-        self._backends = Backends(
-            settings, questions, self._specs, self._put_item, heard, metrics, node_of, credentials
-        )
-        self._backends.prepare = None if self.traces is None else self.traces.told
-        self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
-        self.metal = MetalService(self._backends.members, questions.nodes)
         self.cost = CostDesk(self._cost_book())
         self.trends: TrendBook = self.subsystems.shared("trends")
         self.trends.attach(self._counts)
-        refuse_over_budget = self.cost.refuse_over_budget
-        self.workloads = WorkloadService(
-            self._admission,
-            questions,
-            self.store,
-            settings.limits,
-            self._running,
-            self._apply,
-            refuse_over_budget,
+        # Who may ask; backends, nodes and machines.
+        is_given = settings.access.token_file is not None
+        self.access = AccessService(self.store, AdminToken(settings.token_file, is_given=is_given))
+        credentials = MachineCredentials(self.access)
+        self._announcements = Announcements(questions.nodes)
+        heard, node_of = self._announcements.heard, partial(node_of_attempt, self.store)
+        figures = self.subsystems.metrics("backend_health")
+        self._backends = Backends(
+            settings, questions, self._specs, self._put_item, heard, figures, node_of, credentials
         )
-        self.submit, self.check = self.workloads.submit, self.workloads.check
-        self.services = ServiceDesk(self.subsystems.shared("services"), self.check, refuse_over_budget)
-        self.discovery = DiscoveryService(self.subsystems.shared("services"), self.questions.network)
-        self.attention = AttentionService(questions, self._attention_sources())
-        self.names = WorkloadNames(self.store, self.questions, self.services.live_ids, self.services.names)
-        self.traffic = TrafficService(self.questions)
-        self.commands = TaskCommands(self.questions.workloads, self._backends)
-        self.vms = VmService(self.questions, self._backends, self._apply)
-        self.task_use = TaskUseService(self._backends, self.traffic.take)
-        self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
+        self._backends.prepare = None if self.traces is None else self.traces.told
+        self.backends = BackendService(self._backends, questions, self.store, settings, self._apply, self.history.ring)
+        self.network = NetworkService(questions, self._apply)
+        self.traffic = TrafficService(questions)
         agents_of, silence_s = self._backends.agents_of, settings.loop.heartbeat_timeout
         self.nodes = credentials.nodes = NodeService(
             questions.nodes, agents_of, silence_s, self._apply, self._put_events, self.traffic.take
         )
         self.machines = MachineService(self._backends.members, settings.loop.call_timeout)
+        self.metal = MetalService(self._backends.members, questions.nodes)
+        self.vms = VmService(questions, self._backends, self._apply)
+        # Workloads, their tasks, and services.
+        over_budget = self.cost.refuse_over_budget
+        self.workloads = WorkloadService(
+            self._admission, questions, self.store, settings.limits, self._running, self._apply, over_budget
+        )
+        self.submit, self.check = self.workloads.submit, self.workloads.check
+        self.changes = WorkloadChanges(self.store, questions.workloads, questions.plans, self.ask, self._apply)
+        self.commands = TaskCommands(questions.workloads, self._backends)
+        self.task_use = TaskUseService(self._backends, self.traffic.take)
+        self.output = TaskOutput(self.store, self._backends, settings.loop.call_timeout)
+        self.services = ServiceDesk(self.subsystems.shared("services"), self.check, over_budget)
+        self.discovery = DiscoveryService(self.subsystems.shared("services"), questions.network)
+        self.names = WorkloadNames(self.store, questions, self.services.live_ids, self.services.names)
+        # What users set beside work, and what concerns all of it.
+        self.policies = PolicyService(questions.policies, self.store, self._apply)
+        self.affinity = ServiceAffinityService(self.policies)
         self.reservations = ReservationService(questions, self._apply, self.nodes.must_exist)
-        logged = settings.logging.decisions and settings.logging.level in ("debug", "info")
-        self.metrics.follow(PlaneGauges(self.questions, self._figures).look)
-        decision_log = DecisionLog(questions, settings.logging.format == "json") if logged else None
-        self._delivery = StepDelivery(
-            questions.workloads,
+        self.attention = AttentionService(questions, self._attention_sources())
+        self._delivery = self._step_delivery()
+
+    def _step_delivery(self) -> StepDelivery:
+        logging = self.settings.logging
+        logged = logging.decisions and logging.level in ("debug", "info")
+        return StepDelivery(
+            self.questions.workloads,
             self._specs,
             self.recent,
             self.metrics,
-            decision_log,
+            DecisionLog(self.questions, logging.format == "json") if logged else None,
             self.recording,
             self.discovery,
             self.traces,
             self.subsystems,
         )
-        self._tasks: list[asyncio.Future[None]] = []
-        self._loop: ControlLoop | None = None
 
     def _figures(self) -> PlaneFigures:
         inbox = 0 if self._loop is None else len(self._loop.inbox)
