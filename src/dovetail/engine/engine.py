@@ -15,6 +15,7 @@ from dovetail.engine.restore import restore, retry_asked
 from dovetail.engine.scheduling.schedule import has_waiting, schedule
 from dovetail.engine.settings import EngineSettings
 from dovetail.engine.state.engine_state import EngineState
+from dovetail.engine.state.taking_changes import take_changes, take_decisions
 from dovetail.engine.state.timers import TimerKind
 from dovetail.model import event as events
 from dovetail.model.batch import Changes
@@ -128,7 +129,7 @@ class Engine:
         return self._state.router.queues[self._state.work[workload].queue].path
 
     def take_changes(self, now: float) -> Changes:
-        return self._state.take_changes(now)
+        return take_changes(self._state, now)
 
     def memory(self, now: float) -> dict[str, str]:
         """What the engine learned, as texts to persist (`Snapshot.memory`)."""
@@ -136,7 +137,7 @@ class Engine:
 
     def take_decisions(self) -> list[Decision]:
         """Use this instead of `take_changes` if nothing is persisted."""
-        return self._state.take_decisions()
+        return take_decisions(self._state)
 
     @property
     def decisions(self) -> Sequence[Decision]:

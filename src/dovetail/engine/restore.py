@@ -39,7 +39,7 @@ def restore(state: EngineState, snapshot: Snapshot) -> None:
     for name, outcomes in snapshot.outcomes.items():
         if name in state.cluster.rows:
             state.cluster.set_outcomes(name, outcomes)
-    state.set_cursors(snapshot.cursors)
+    state.pipelines.set_cursors(snapshot.cursors)
     reservations.restore(state, snapshot.reservations)
     state.policies.restore(snapshot.policies)
     state.memory.recall(snapshot.memory)

@@ -1,6 +1,6 @@
 """Records that changed since `take_changes` was last called: their names, not their contents.
 
-Guarantees: each record is listed once, in the order of its first change. `EngineState.take_changes` turns the list into
+Guarantees: each record is listed once, in the order of its first change. `taking_changes` turns the list into
 records; nothing here reads them.
 """
 

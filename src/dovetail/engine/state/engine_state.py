@@ -4,9 +4,8 @@ Event handlers and the scheduler use it; code outside the engine does not. Quest
 `dovetail.engine.questions`.
 """
 
-import json
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -27,6 +26,7 @@ from dovetail.engine.state.memory import Memory, Remembered, network_parts
 from dovetail.engine.state.node_failures import NodeFailures
 from dovetail.engine.state.own_timetable import OwnTimetable
 from dovetail.engine.state.pending_work import PendingWork
+from dovetail.engine.state.pipelines import Pipelines
 from dovetail.engine.state.policies import Policies
 from dovetail.engine.state.recoveries import Recoveries
 from dovetail.engine.state.requests import RequestCache
@@ -35,9 +35,8 @@ from dovetail.engine.state.terms import terms_of
 from dovetail.engine.state.timers import TimerKind, Timers
 from dovetail.engine.state.wake_state import WakeState
 from dovetail.engine.state.work import Work
-from dovetail.model.batch import Changes
 from dovetail.model.disruption_budget import DisruptionBudget
-from dovetail.model.record import Decision, ReservationRecord
+from dovetail.model.record import ReservationRecord
 from dovetail.model.requests.asks import AffinityRule
 from dovetail.model.requests.terms import Terms
 from dovetail.model.resources import CPU
@@ -46,14 +45,10 @@ from dovetail.model.workloads.workload import Workload
 from dovetail.placement.gangs.tiers import TierTable
 from dovetail.placement.market.waiting import Patience, savings
 from dovetail.placement.network_cost.communication import CommunicationModel
-from dovetail.placement.pipeline.pipeline import Pipeline
-from dovetail.placement.pipeline.profiles import WITH_MARKET
 from dovetail.placement.preemption.victim_table import VictimTable
 from dovetail.queueing.pending_queue import PendingQueue
 from dovetail.queueing.settings import BackfillSettings
 from dovetail.queueing.sorted_entries import QueueEntry
-
-_ENDED_KEPT = 10_000
 
 
 @dataclass(slots=True)
@@ -63,20 +58,6 @@ class BackfillState:
     backfill: BackfillSettings
     head: int | None = None
     withdrawn: dict[int, Promise] = field(default_factory=dict)  # by former head in this cycle: what it was promised
-
-
-class Pipelines(dict[str, Pipeline]):
-    """By name of the profile. Those with the market are built when the first work needs them."""
-
-    def __init__(self, router: Router, cluster: Cluster, seed: int) -> None:
-        super().__init__({name: Pipeline(name, one, cluster, seed) for name, one in router.profiles.items()})
-        self._router, self._cluster, self._seed = router, cluster, seed
-
-    def __missing__(self, name: str) -> Pipeline:
-        if name.removesuffix(WITH_MARKET) not in self._router.profiles:
-            raise KeyError(name)
-        found = self[name] = Pipeline(name, self._router.settings_of(name), self._cluster, self._seed)
-        return found
 
 
 class EngineState:
@@ -133,8 +114,6 @@ class EngineState:
         self.recoveries = Recoveries(self.cluster)
         self.policies = Policies()
         self.memory = Memory(self._remembered())
-        self._round_robin = [p for p in self.pipelines.values() if p.settings.select == "round_robin"]
-        self._recorded_cursors = {pipeline.name: pipeline.cursor for pipeline in self._round_robin}
 
     def _remembered(self) -> Iterator[Remembered]:
         yield from self.accounts.parts()
@@ -291,12 +270,6 @@ class EngineState:
                     pipeline.forget_wider(resources)
                 self.promises.forget_horizon()
 
-    def set_cursors(self, rows: Mapping[str, int]) -> None:
-        """Round-robin profiles continue after these rows. Other profiles ignore them."""
-        for pipeline in self._round_robin:
-            if pipeline.name in rows:
-                pipeline.cursor = self._recorded_cursors[pipeline.name] = rows[pipeline.name]
-
     def count_outcome(self, node: str, ok: bool) -> None:
         self.cluster.count_outcome(node, ok)
         self.changes.outcomes[node] = None
@@ -304,104 +277,3 @@ class EngineState:
     def note_pace(self, node: str, slowdown: float) -> None:
         self.cluster.note_pace(node, slowdown)
         self.changes.outcomes[node] = None
-
-    # --- taking changes ----------------------------------------------------------------------------------------
-
-    def take_changes(self, now: float) -> Changes:
-        """Everything that changed since the last call, each record once. Finished work is dropped here."""
-        log = self.changes
-        changes = Changes(decisions=log.decisions, attempts=log.attempts)
-        changes.preempted, changes.quarantined = log.preempted, log.quarantined
-        self._take_work(changes, now)
-        self._take_nodes(changes)
-        for id_ in log.reservations:
-            if id_ in self.reservations:
-                changes.reservations.append(self.reservations[id_])
-            else:
-                changes.reservations_gone.append(id_)
-        changes.recoveries, self.recoveries.notes = self.recoveries.notes, []
-        changes.policies, self.policies.records = self.policies.records, []
-        changes.switches, self.policies.switches = self.policies.switches, []
-        if (adjusted := self.policies.take_memory()) is not None:
-            changes.memory["policies"] = adjusted
-        for name in log.network:
-            changes.memory[name] = self.memory.text(name)
-        for pipeline in self._round_robin:
-            if pipeline.cursor != self._recorded_cursors[pipeline.name]:
-                changes.cursors[pipeline.name] = self._recorded_cursors[pipeline.name] = pipeline.cursor
-        self.changes = ChangeLog()
-        return changes
-
-    def _take_work(self, changes: Changes, now: float) -> None:
-        for task in self.changes.tasks:
-            work = self.work.get(task.workload)
-            if work is not None:
-                changes.tasks.append(work.task(task.replica).record(task))
-        for id_ in self.changes.workloads:
-            work = self.work.get(id_)
-            if work is None:
-                continue
-            record = work.record(now)
-            if record != work.last_record:
-                work.last_record = record
-                changes.workloads.append(record)
-            if record.state.finished:
-                self._forget(work, record.state)
-        for id_ in self.changes.notes:  # last: dropping a workload may change the notes of its group
-            work = self.work.get(id_)
-            if work is not None:
-                changes.notes[id_] = _notes(work, self.recoveries.targets(id_))
-
-    def _take_nodes(self, changes: Changes) -> None:
-        log, rows = self.changes, self.cluster.rows
-        changes.nodes = [self.cluster.record(name) for name in log.nodes if name in rows]
-        changes.nodes_gone = [name for name in log.gone_nodes if name not in rows]
-        # A node that left and came back starts without statistics: overwrite the stored ones.
-        counted = log.outcomes | log.gone_nodes
-        changes.outcomes = {name: self.cluster.outcomes(name) for name in counted if name in rows}
-
-    def take_decisions(self) -> list[Decision]:
-        """The decisions since the last call, for adapters that keep no records. Finished work is dropped here without a
-        trace: such adapters submit no work that depends on other work."""
-        decisions = self.changes.decisions
-        for id_ in self.changes.workloads:
-            work = self.work.get(id_)
-            if work is not None and work.done == work.replicas:
-                self._drop(work)
-        self.changes = ChangeLog()
-        self.cluster.trim_log()
-        return decisions
-
-    def _forget(self, work: Work, state: WorkloadState) -> None:
-        self._drop(work)
-        self.ended[work.key] = (work.id, state)
-        self.ended.move_to_end(work.key)
-        if len(self.ended) > _ENDED_KEPT:
-            self.ended.popitem(last=False)
-
-    def _drop(self, work: Work) -> None:
-        del self.work[work.id]
-        self.talkers.forget(work)
-        if (group := self.groups.forget(work)) is not None:
-            self.changes.notes.update(dict.fromkeys(group.members))
-        self.learned.expected_starts.pop(work.id, None)
-        self.budgeted.pop(work.id, None)
-        self.timetable.forget(work.id)
-        if self.cluster.placements.directory.get(work.key, (None, 0))[0] == work.id:
-            del self.cluster.placements.directory[work.key]
-
-
-def _notes(work: Work, targets: dict[int, str]) -> str:
-    """What a restart needs to know of a workload beyond its definition and its tasks."""
-    found: dict[str, object] = {"rank": work.rank, "after": work.after, "delayed": work.delayed}
-    if work.group is not None and not work.group.is_solo:
-        found["group"] = work.group.notes()
-    if work.recovery is not None:
-        found["recovery"] = {"since": work.recovery.since, "lost": work.recovery.lost}
-    if work.ending is not None:
-        found["ending"] = [work.ending.state, work.ending.reason, work.ending.message]
-    if targets:
-        found["moves"] = targets
-    if work.nominations is not None:
-        found["application"] = [work.nominations, work.application]
-    return json.dumps(found)
