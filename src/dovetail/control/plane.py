@@ -51,7 +51,8 @@ from dovetail.control.services.virtual_machines import VmService
 from dovetail.control.services.workload_changes import WorkloadChanges
 from dovetail.control.services.workload_names import WorkloadNames
 from dovetail.control.services.workloads import WorkloadService
-from dovetail.control.settings import REGISTERED, Settings, read_topology_file
+from dovetail.control.settings import REGISTERED, Settings
+from dovetail.control.settings.topology_file import read_topology_file
 from dovetail.control.step_delivery import StepDelivery
 from dovetail.control.subsystems.contract import ControlAccess
 from dovetail.control.subsystems.host import SubsystemHost

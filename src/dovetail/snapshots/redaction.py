@@ -8,7 +8,6 @@ requests and messages stay.
 from typing import Any
 
 from dovetail.model.node import Node
-from dovetail.model.workloads.workload import Workload
 
 LEFT_OUT = (
     "values of environment variables, and command lines",
@@ -34,10 +33,6 @@ def _run(run: dict[str, Any]) -> dict[str, Any]:
     if run.get("env"):
         kept["env"] = dict.fromkeys(run["env"], "")
     return kept
-
-
-def bare_spec(spec: Workload) -> Workload:
-    return Workload.model_validate(without_secrets(spec.model_dump(mode="json", exclude_unset=True)))
 
 
 def bare_node(node: Node) -> Node:

@@ -167,7 +167,3 @@ class ServiceBook:
     def trouble(self, key: Key) -> str:
         with self._lock:
             return self._trouble.get(key, "")
-
-    def all_replicas(self) -> dict[Key, tuple[ReplicaView, ...]]:
-        with self._lock:
-            return dict(self._replicas)

@@ -17,7 +17,7 @@ from typing import Any
 import structlog
 
 from dovetail.control.errors import NotFound
-from dovetail.control.settings import RecordingSettings
+from dovetail.control.settings.server import RecordingSettings
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.batch import Batch
 from dovetail.model.record import Snapshot

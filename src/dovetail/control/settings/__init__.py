@@ -4,21 +4,8 @@ Here belongs what an operator writes and how secrets of it are kept. Settings of
 subsystem are defined with those, and only checked here.
 """
 
-from dovetail.control.settings.listening import DEFAULT_PORT, Listen, RequestLimits
+from dovetail.control.settings.listening import Listen, RequestLimits
 from dovetail.control.settings.loading import load_settings
-from dovetail.control.settings.server import REGISTERED, LoopSettings, RecordingSettings, Retention, Settings
-from dovetail.control.settings.topology_file import TopologyFile, read_topology_file
+from dovetail.control.settings.server import REGISTERED, LoopSettings, Retention, Settings
 
-__all__ = [
-    "DEFAULT_PORT",
-    "REGISTERED",
-    "Listen",
-    "LoopSettings",
-    "RecordingSettings",
-    "RequestLimits",
-    "Retention",
-    "Settings",
-    "TopologyFile",
-    "load_settings",
-    "read_topology_file",
-]
+__all__ = ["REGISTERED", "Listen", "LoopSettings", "RequestLimits", "Retention", "Settings", "load_settings"]

@@ -28,14 +28,6 @@ class ApplicationPart(NamedTuple):
     def tasks(self) -> int:
         return len(self.trial.replicas)
 
-    def rate_with(self, other: "ApplicationPart") -> int:
-        """Mbps between the two workloads; what both declare adds up."""
-        one, two = self.trial.subject, other.trial.subject
-        if one.identity.namespace != two.identity.namespace:
-            return 0
-        declared = dict(one.shape.traffic).get(two.identity.workload, 0)
-        return declared + dict(two.shape.traffic).get(one.identity.workload, 0)
-
 
 def waiting_members(state: EngineState, work: Work) -> list[Work]:
     """The workload and all queued ones that it is connected with by traffic, in the order in which they are decided.
