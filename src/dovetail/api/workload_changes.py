@@ -19,7 +19,7 @@ from dovetail.control.services.workload_names import Row, typed
 from dovetail.model.task import TaskId, WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import Strict
-from dovetail.model.workloads.workload import Word
+from dovetail.model.workloads.run import Word
 from dovetail.responses.questions import PlannedPreemption
 from dovetail.responses.workload_changes import CancelledWorkloads, RetriedWorkload, StartedCommand, TakenInput
 from dovetail.responses.workloads import AcceptedWorkload

@@ -31,7 +31,8 @@ from dovetail.model.task import TaskState, WorkloadState
 from dovetail.model.text.complaint import Complaint, Invalid
 from dovetail.model.text.strict import MAX_NAME, Strict, closest, shown
 from dovetail.model.workloads.caller import submitted_by
-from dovetail.model.workloads.workload import MAX_PATH, Priority, Workload
+from dovetail.model.workloads.run import MAX_PATH
+from dovetail.model.workloads.workload import Priority, Workload
 from dovetail.responses.questions import DecisionPage, DecisionRow, Plans
 from dovetail.responses.system import HistoryPage
 from dovetail.responses.workloads import (

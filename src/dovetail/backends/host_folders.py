@@ -13,7 +13,8 @@ from pydantic import AfterValidator, Field
 from dovetail.backends.contract import WorkloadRefusal
 from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY
 from dovetail.model.text.strict import shown
-from dovetail.model.workloads.workload import Volume, Workload
+from dovetail.model.workloads.run import Volume
+from dovetail.model.workloads.workload import Workload
 
 
 def _check_folder(path: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 from dovetail.backends.simulated.rehearsal import chances, normal
 from dovetail.model.text.quantity import MAX_DURATION_S
-from dovetail.model.workloads.workload import RestartPolicy, SimulatedRun, Workload, WorkloadKind
+from dovetail.model.workloads.run import SimulatedRun
+from dovetail.model.workloads.workload import RestartPolicy, Workload, WorkloadKind
 from dovetail.queueing.run_times import RunTimes
 
 UNKNOWN_S = 3600.0

@@ -15,7 +15,8 @@ from pydantic import Field, model_validator
 
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import AtField, Name, Strict, closest
-from dovetail.model.workloads.workload import SimulatedRun, Workload, WorkloadKind
+from dovetail.model.workloads.run import SimulatedRun
+from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 Weight = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -12,7 +12,8 @@ from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.model.event import NodeJoined
 from dovetail.model.node import Node
 from dovetail.model.resources import Capacity
-from dovetail.model.workloads.workload import Run, SimulatedRun, Workload
+from dovetail.model.workloads.run import Run, SimulatedRun
+from dovetail.model.workloads.workload import Workload
 
 NODE = "far-away"
 HEARTBEAT_S = 0.01

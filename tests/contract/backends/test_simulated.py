@@ -11,7 +11,8 @@ from dovetail.backends.contract import Assignment, Backend
 from dovetail.backends.simulated.backend import SimulatedBackend
 from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
 from dovetail.model.node import Node
-from dovetail.model.workloads.workload import Run, SimulatedRun, Workload
+from dovetail.model.workloads.run import Run, SimulatedRun
+from dovetail.model.workloads.workload import Workload
 
 
 class Wire:

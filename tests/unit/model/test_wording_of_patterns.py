@@ -9,7 +9,8 @@ from tools.reference import SETTINGS_PAGES
 
 from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.text.wording import PATTERNS
-from dovetail.model.workloads.workload import Run, Workload
+from dovetail.model.workloads.run import Run
+from dovetail.model.workloads.workload import Workload
 
 
 def patterns_in(schema: Any) -> Iterator[str]:

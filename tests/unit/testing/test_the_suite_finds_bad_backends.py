@@ -13,7 +13,8 @@ from dovetail.backends.simulated.settings import NodeGroup, SimulatedSettings
 from dovetail.model.command import task_of_key
 from dovetail.model.event import Event, TaskFinished
 from dovetail.model.node import Node
-from dovetail.model.workloads.workload import Run, SimulatedRun, Workload
+from dovetail.model.workloads.run import Run, SimulatedRun
+from dovetail.model.workloads.workload import Workload
 from dovetail.testing import rig
 from dovetail.testing.conformance import BackendConformance, Subject
 

@@ -21,7 +21,7 @@ from dovetail.backends.batch.naming import REPLICA, shared_key
 from dovetail.backends.batch.settings import BatchSettings
 from dovetail.backends.contract import ARRAY_INDEX, Assignment
 from dovetail.model.workloads.array_indices import ArrayIndices, parse_array
-from dovetail.model.workloads.workload import Run
+from dovetail.model.workloads.run import Run
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 

@@ -14,7 +14,8 @@ from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.host_folders import is_folder, refuse_other_folders
 from dovetail.model.device import devices_of
 from dovetail.model.workloads.image import canonical
-from dovetail.model.workloads.workload import Volume, Workload, WorkloadKind
+from dovetail.model.workloads.run import Volume
+from dovetail.model.workloads.workload import Workload, WorkloadKind
 
 KEY, CLUSTER, BACKEND = "dovetail.key", "dovetail.cluster", "dovetail.backend"
 WORKLOAD, NAMESPACE, NODE = "dovetail.workload", "dovetail.namespace", "dovetail.node"

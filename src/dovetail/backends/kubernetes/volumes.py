@@ -18,7 +18,7 @@ from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import Forbidden, ObjectNotFound
 from dovetail.kubernetes_client.objects import Json
 from dovetail.kubernetes_client.paths import CORE, STORAGE, one
-from dovetail.model.workloads.workload import Volume
+from dovetail.model.workloads.run import Volume
 
 LATER = "WaitForFirstConsumer"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

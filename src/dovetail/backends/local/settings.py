@@ -11,8 +11,8 @@ from dovetail.backends.settings_file_only import SETTINGS_FILE_ONLY, ServerFile
 from dovetail.model.device import MAX_DEVICES, Gpus
 from dovetail.model.text.quantity import Bytes, Cores, Count, Duration
 from dovetail.model.text.strict import MAX_NAME, Host, NodeName, Strict
+from dovetail.model.workloads.run import MAX_PATH
 from dovetail.model.workloads.selection import Labels, as_text
-from dovetail.model.workloads.workload import MAX_PATH
 
 UserName = Annotated[str, BeforeValidator(as_text), Field(min_length=1, max_length=MAX_NAME)]
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from dovetail.model.text.quantity import Count, Duration
 from dovetail.model.text.strict import AtField, Name, Strict, shared
 from dovetail.model.workloads.limits import MAX_LIST
-from dovetail.model.workloads.workload import Word
+from dovetail.model.workloads.run import Word
 
 PortNumber = Annotated[int, Field(ge=1, le=65535)]
 

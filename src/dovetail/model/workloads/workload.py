@@ -1,6 +1,5 @@
 """The workload definition: one model for YAML files, REST bodies, the Python client and the CLI."""
 
-import re
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -14,29 +13,15 @@ from dovetail.model.workloads.arrangement import Arrangement
 from dovetail.model.workloads.array_indices import ArrayText, parse_array
 from dovetail.model.workloads.constraint import Constraint, check_expressions
 from dovetail.model.workloads.function import FunctionCall, selector_in
-from dovetail.model.workloads.limits import (
-    MAX_ALL_VALUES,
-    MAX_ARGUMENT_BYTES,
-    MAX_CONSTRAINTS,
-    MAX_ENV,
-    MAX_LIST,
-    MAX_RUN_BYTES,
-)
+from dovetail.model.workloads.limits import MAX_ALL_VALUES, MAX_CONSTRAINTS, MAX_LIST
 from dovetail.model.workloads.preference import DataInput, PlacePreference, PreferenceWeights
 from dovetail.model.workloads.roles import MAX_ROLES, Role
-from dovetail.model.workloads.selection import AS_TEXT, Labels, NodeAffinity, Toleration, as_text
+from dovetail.model.workloads.run import Printable, Run
+from dovetail.model.workloads.selection import Labels, NodeAffinity, Toleration, as_text
 from dovetail.model.workloads.virtual_machine import VirtualMachine
 
 DEFAULT_NAMESPACE = "default"
-MAX_PATH = 4096
 MAX_QUEUE_PATH = 300
-_VOLUME_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*", re.ASCII)
-
-
-def _printable(value: str) -> str:
-    if not value.isprintable():
-        raise ValueError("must be printable text")
-    return value
 
 
 def check_path(value: str) -> str:
@@ -48,12 +33,8 @@ def check_path(value: str) -> str:
     return value
 
 
-Printable = Annotated[str, AfterValidator(_printable), text_format("printable")]
 Pattern = Annotated[Printable, Field(min_length=1, max_length=200)]
 QueuePath = Annotated[str, AfterValidator(check_path), text_format("queue-path", least=1, most=MAX_QUEUE_PATH)]
-#: A command-line word or variable value; numbers and booleans are taken as written.
-Word = Annotated[str, AS_TEXT, Field(max_length=MAX_ARGUMENT_BYTES), text_format("argument")]
-VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=1000)]
 
 
 class WorkloadKind(StrEnum):
@@ -125,81 +106,6 @@ class Disruption(Strict):
     min_run_time: Duration | None = None
     checkpoint_every: Annotated[Duration, Field(gt=0)] | None = None
     grace: Duration | None = None
-
-
-class SimulatedRun(Strict):
-    """The behaviour on the simulated backend; other backends ignore it."""
-
-    run_time: Duration | None = None
-    exit_code: Annotated[Count, Field(le=255)] = 0
-
-
-class Volume(Strict):
-    """A mount of a container at `target`: a directory of the node (absolute path) or a named volume of the node; in
-    Kubernetes a claim. The data of a node stays on that node."""
-
-    source: Annotated[Printable, Field(min_length=1, max_length=4096)]
-    target: Annotated[Printable, Field(min_length=1, max_length=4096)]
-    read_only: bool = False
-
-    @model_validator(mode="after")
-    def _check_paths(self) -> Self:
-        for field, path in (("source", self.source), ("target", self.target)):
-            if ".." in path.split("/"):
-                raise AtField((field,), "leads upwards with '..'; write the path that is meant")
-        if not (self.source.startswith("/") or _VOLUME_NAME.fullmatch(self.source)):
-            words = "is neither an absolute path nor a name of letters, digits, '_', '.' and '-'"
-            raise AtField(("source",), f"{shown(self.source)} {words}")
-        if not self.target.startswith("/") or not self.target.strip("/"):
-            raise AtField(("target",), f"{shown(self.target)} is not a folder of the container; write it as /folder")
-        return self
-
-
-class Run(Strict):
-    """What to execute. Volumes need an image, and a backend that runs containers. `submit_dir`: the directory of the
-    caller; commands without `workdir` run there, where the machine has it. `stdin`: its input stays open, so that users
-    can attach and write to it; else it reads nothing."""
-
-    command: Annotated[list[Word], Field(max_length=MAX_LIST)] = shared([])
-    image: Annotated[Printable, Field(min_length=1, max_length=500)] | None = None
-    env: Annotated[dict[VariableName, Word], Field(max_length=MAX_ENV)] = shared({})
-    workdir: Annotated[str, Field(min_length=1, max_length=MAX_PATH)] | None = None
-    submit_dir: Annotated[str, Field(max_length=MAX_PATH, pattern="^/")] | None = None
-    volumes: Annotated[list[Volume], Field(max_length=100)] = shared([])
-    stdin: bool = False
-    simulate: SimulatedRun | None = None
-
-    @model_validator(mode="after")
-    def _check_size(self) -> Self:
-        """What Linux cannot start is refused here, and not on a node."""
-        sizes = [len(word.encode(errors="surrogatepass")) for word in self.command]
-        sizes += [len(f"{name}={value}".encode(errors="surrogatepass")) for name, value in self.env.items()]
-        if max(sizes, default=0) > MAX_ARGUMENT_BYTES:
-            words = f"an argument or variable has {max(sizes)} bytes; Linux takes at most {MAX_ARGUMENT_BYTES}"
-            raise ValueError(f"{words}: put the text into a file")
-        if sum(sizes) > MAX_RUN_BYTES:
-            words = f"command and env have {sum(sizes)} bytes together; at most {MAX_RUN_BYTES} are accepted"
-            raise ValueError(f"{words}: put long texts into files")
-        return self
-
-    @model_validator(mode="after")
-    def _check_no_nul(self) -> Self:
-        for text in (*self.command, *self.env.values(), self.workdir or "", self.submit_dir or ""):
-            if "\0" in text:
-                raise ValueError("command, env and directories cannot hold a NUL character")
-        return self
-
-    @model_validator(mode="after")
-    def _check_volumes(self) -> Self:
-        seen: set[str] = set()
-        for index, volume in enumerate(self.volumes):
-            if self.image is None:
-                raise AtField(("volumes",), "are what a container finds inside it; give run.image as well")
-            target = volume.target.rstrip("/")
-            if target in seen:
-                raise AtField(("volumes", index, "target"), f"{target!r} is given twice; a target takes one volume")
-            seen.add(target)
-        return self
 
 
 def _check_limits(at: tuple[str | int, ...], limits: Limits, resources: ResourceRequest) -> None:

@@ -16,7 +16,8 @@ from dovetail.backends.machines.cloud_init.backend import CloudInitBackend
 from dovetail.backends.machines.cloud_init.settings import CloudInitSettings
 from dovetail.backends.machines.provider import ConsoleText, Launch, Machine, MachineState
 from dovetail.backends.machines.settings import MachineSettings
-from dovetail.model.workloads.workload import Run, Workload
+from dovetail.model.workloads.run import Run
+from dovetail.model.workloads.workload import Workload
 
 TYPES = 12
 USER_DATA_BYTES = 16 * 1024

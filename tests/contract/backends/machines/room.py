@@ -19,7 +19,8 @@ from dovetail.backends.contract import Report
 from dovetail.backends.machines.backend import MachineBackend
 from dovetail.backends.machines.provider import MachineProvider
 from dovetail.backends.machines.settings import JoinSettings, MachineSettings
-from dovetail.model.workloads.workload import Run, SimulatedRun, Workload
+from dovetail.model.workloads.run import Run, SimulatedRun
+from dovetail.model.workloads.workload import Workload
 
 BEAT_S = 0.01
 LOOK_S = 0.2  # how often a real provider is asked what runs

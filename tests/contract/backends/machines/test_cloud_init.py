@@ -22,7 +22,8 @@ from dovetail.model.event import (
     TaskWaiting,
 )
 from dovetail.model.failure_cause import FailureCause
-from dovetail.model.workloads.workload import Run, Workload
+from dovetail.model.workloads.run import Run
+from dovetail.model.workloads.workload import Workload
 from dovetail.testing.rig import CollectedReports, Rig, in_event_loop
 
 

@@ -11,7 +11,8 @@ from dovetail.backends.contract import Assignment
 from dovetail.backends.machines.cloud_init.console_lines import ConsoleLines, JobEnd
 from dovetail.backends.machines.cloud_init.job_script import job_script, nonce_of
 from dovetail.model.task import TaskId
-from dovetail.model.workloads.workload import Run, Workload
+from dovetail.model.workloads.run import Run
+from dovetail.model.workloads.workload import Workload
 
 NONCE = nonce_of(b"a secret", "1.0.1", "a token")
 Boot = Callable[..., CloudInitMachine]
