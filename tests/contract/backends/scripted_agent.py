@@ -54,8 +54,8 @@ class ScriptedAgent:
         )
         if self.loses_replies:
             return
-        for call in backend.calls.take(self.node):
-            backend.calls.answer(self.node, call.id, None)  # it keeps no output
+        for call in backend.agents.calls.take(self.node):
+            backend.agents.calls.answer(self.node, call.id, None)  # it keeps no output
         for order in reply.run:
             self.run(order)
         for key in reply.stop:

@@ -76,9 +76,6 @@ class MachineBackend(RegisteredBackend):
                 self._kept.fetch(report.key, node, partial(super().logs, report.key))
         return reply
 
-    def is_busy(self, node: str) -> bool:
-        return bool(self.assigned(node)) or self._kept.is_fetching(node)
-
     async def logs(self, key: str, offset: int, limit: int) -> LogChunk:
         return await (self._kept.logs(key, offset, limit) if self._kept.has(key) else super().logs(key, offset, limit))
 
@@ -100,7 +97,7 @@ class MachineBackend(RegisteredBackend):
         """A machine that is being ended starts nothing more."""
         if not self.fleet.ends(node):
             return super()._reply(node, calls)
-        return HeartbeatReply([], [], [], calls, self._changes_of(node).version)
+        return HeartbeatReply([], [], [], calls, self.agents.version(node))
 
     async def reconcile(self, assignments: list[Assignment]) -> None:
         """What ran on machines that are gone is lost; the agents of the others report."""
@@ -115,3 +112,20 @@ class MachineBackend(RegisteredBackend):
         await self._kept.close()
         await self.fleet.close()
         await super().close()
+
+    # --- for the fleet -----------------------------------------------------------------------------------------
+
+    def assigned(self, node: str) -> list[Assignment]:
+        return self.book.assigned(node)
+
+    def has_agent(self, node: str) -> bool:
+        return self.agents.has(node)
+
+    async def give_up(self, node: str, reason: str) -> None:
+        await self.book.give_up(node, reason)
+
+    async def refuse(self, node: str, reason: str, cause: FailureCause) -> None:
+        await self.book.refuse(node, reason, cause)
+
+    def is_busy(self, node: str) -> bool:
+        return bool(self.assigned(node)) or self._kept.is_fetching(node)

@@ -4,12 +4,13 @@ An agent speaks for its own node alone: a VM that it shows as an attempt of anot
 """
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 from dovetail.backends.contract import Refusal
+from dovetail.backends.registered.agents import NodeAgents
 from dovetail.backends.registered.calls import AgentSilent, CallKind
+from dovetail.backends.registered.order_book import OrderBook
 from dovetail.backends.registered.vm_moves import VmMoves
 from dovetail.backends.vm_control import MachinePower, MachineSeen, MachineSnapshot, MigrationProgress
 
@@ -18,18 +19,12 @@ CHANGED_WITHIN_S = 110.0
 LISTED_WITHIN_S = 5.0
 
 
-class VmsOfAgents(ABC):
+class VmsOfAgents:
     """Implements `dovetail.backends.vm_control.MachineControl` and `dovetail.backends.contract.MigratingBackend`."""
 
+    agents: NodeAgents
+    book: OrderBook
     moves: VmMoves
-
-    @abstractmethod
-    async def ask_agent(self, node: str, kind: CallKind, key: str, within_s: float, **asked: Any) -> dict[str, Any]:
-        """Raises KeyError for an attempt that it does not know, AgentSilent, and Refusal for a node without agent."""
-
-    @abstractmethod
-    def running_on(self, key: str) -> str:
-        """The node of an attempt that runs. Raises KeyError."""
 
     async def machines(self, nodes: Sequence[str]) -> list[MachineSeen]:
         found = await asyncio.gather(*(self._machines_of(node) for node in nodes))
@@ -37,7 +32,7 @@ class VmsOfAgents(ABC):
 
     async def _machines_of(self, node: str) -> list[MachineSeen]:
         try:
-            answer = await self.ask_agent(node, "vms", "", LISTED_WITHIN_S)
+            answer = await self.agents.ask(node, "vms", "", LISTED_WITHIN_S)
         except (KeyError, AgentSilent, Refusal):
             return []
         return [self._seen(node, one) for one in answer["vms"]]
@@ -68,13 +63,13 @@ class VmsOfAgents(ABC):
 
     async def offer_for_adoption(self, node: str, name: str) -> MachineSeen:
         try:
-            [found] = (await self.ask_agent(node, "vm_offer", "", CHANGED_WITHIN_S, name=name))["vms"]
+            [found] = (await self.agents.ask(node, "vm_offer", "", CHANGED_WITHIN_S, name=name))["vms"]
         except (KeyError, ValueError):
             raise Refusal(f"the agent of node {node} cannot offer VMs; update it") from None
         return self._seen(node, found)
 
     async def _ask_running(self, key: str, kind: CallKind, **asked: Any) -> dict[str, Any]:
-        return await self.ask_agent(self.running_on(key), kind, key, CHANGED_WITHIN_S, **asked)
+        return await self.agents.ask(self.book.running_on(key), kind, key, CHANGED_WITHIN_S, **asked)
 
     def _seen(self, node: str, one: dict[str, Any]) -> MachineSeen:
         key = one["key"]
@@ -82,6 +77,6 @@ class VmsOfAgents(ABC):
 
     def _is_of(self, key: str, node: str) -> bool:
         try:
-            return self.running_on(key) == node
+            return self.book.running_on(key) == node
         except KeyError:
             return False

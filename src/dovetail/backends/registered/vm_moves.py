@@ -13,11 +13,13 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from dovetail.backends.contract import Assignment, NeverMigrated, Refusal, StillMoving
 from dovetail.backends.peer_migration import MachinePresence, PeerMove, Whereabouts, whereabouts
+from dovetail.backends.registered.agents import NodeAgents
 from dovetail.backends.registered.calls import AgentSilent, CallKind
+from dovetail.backends.registered.order_book import OrderBook
 from dovetail.backends.vm_control import MigrationProgress
 from dovetail.model.workloads.workload import WorkloadKind
 
@@ -31,29 +33,6 @@ _CANNOT_SAY = (AgentSilent, Refusal, KeyError)
 _log = logging.getLogger(__name__)
 
 
-class OrderBook(Protocol):
-    """Which attempt is ordered from which node."""
-
-    async def ask_agent(self, node: str, kind: CallKind, key: str, within_s: float, **asked: Any) -> dict[str, Any]: ...
-
-    def has_agent(self, node: str) -> bool: ...
-
-    @property
-    def all_known(self) -> bool:
-        """Every attempt that is wanted is ordered by now, and every agent that is there was heard."""
-
-    def ordered(self, key: str) -> Assignment | None: ...
-
-    def last_node(self, key: str) -> str | None:
-        """Of an attempt that is ordered or has ended."""
-
-    async def hand_to(self, key: str, node: str) -> None:
-        """It is ordered from this node from now on."""
-
-    async def stored_node(self, key: str) -> str | None:
-        """As the store knows it; None if it does not know the attempt."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Going:
     """`target`: a caller wants it there; None: a move from before a restart is settled."""
@@ -63,8 +42,8 @@ class _Going:
 
 
 class VmMoves:
-    def __init__(self, book: OrderBook) -> None:
-        self._book = book
+    def __init__(self, book: OrderBook, agents: NodeAgents) -> None:
+        self._book, self._agents = book, agents
         self._going: dict[str, _Going] = {}
         self._closing: dict[str, asyncio.Task[None]] = {}
         self._progress: OrderedDict[str, MigrationProgress] = OrderedDict()
@@ -140,16 +119,16 @@ class VmMoves:
     async def _agreed(self, found: Assignment, node: str) -> dict[str, Any]:
         """Both sides can do it. Returns the address of the target. Raises Refusal."""
         leaving = await self._asked(found.node, "vm_leaving", found.key, "leaving")
-        if self._book.all_known and not self._book.has_agent(node):
+        if self._book.all_known and not self._agents.has(node):
             raise Refusal(f"node {node} has no agent that could take it in; start one there: dovetail agent")
         return await self._asked(node, "vm_peer", found.key, "peer", leaving=leaving)
 
     async def _asked(self, node: str, kind: CallKind, key: str, field: str, **asked: Any) -> dict[str, Any]:
         """Raises Refusal, also for an agent that does not know the question, and AgentSilent."""
-        if not self._book.has_agent(node):
+        if not self._agents.has(node):
             raise AgentSilent(f"the agent of node {node} is not heard now")
         try:
-            answer = await self._book.ask_agent(node, kind, key, ASKED_WITHIN_S, **asked)
+            answer = await self._agents.ask(node, kind, key, ASKED_WITHIN_S, **asked)
         except KeyError:
             answer = {}
         found: dict[str, Any] | None = answer.get(field)
@@ -192,7 +171,7 @@ class VmMoves:
         gives_up_at = asyncio.get_running_loop().time() + BEGUN_WITHIN_S
         while True:
             try:
-                await self._book.ask_agent(node, kind, key, ASKED_WITHIN_S, **asked)
+                await self._agents.ask(node, kind, key, ASKED_WITHIN_S, **asked)
             except AgentSilent:
                 if asyncio.get_running_loop().time() > gives_up_at:
                     raise
@@ -248,7 +227,7 @@ class VmMoves:
                     return
 
     async def _tell_one(self, side: str, move: PeerMove, node: str) -> None:
-        await self._book.ask_agent(side, "vm_settle", move.key, ASKED_WITHIN_S, number=move.number, at=node)
+        await self._agents.ask(side, "vm_settle", move.key, ASKED_WITHIN_S, number=move.number, at=node)
 
     def _begin_close(self, move: PeerMove) -> None:
         task = asyncio.create_task(self._close(move), name=f"registered: end of the migration of {move.key}")

@@ -189,11 +189,11 @@ class NodeService:
 
     def answer(self, name: str, call: str, answer: dict[str, Any] | None) -> None:
         """To a question that came with the orders. Nothing happens if nobody waits for it any more."""
-        self._agents(name).calls.answer(name, call, answer)
+        self._agents(name).agents.calls.answer(name, call, answer)
 
     def session(self, name: str, session: str) -> AgentSession:
         """Of a command or an attached task there. Raises UnknownSession."""
-        return self._agents(name).sessions.find(name, session)
+        return self._agents(name).agents.sessions.find(name, session)
 
     def _agents(self, name: str) -> RegisteredBackend:
         """The backend of a node that has an agent. Raises NotFound."""

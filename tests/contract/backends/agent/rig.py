@@ -57,7 +57,7 @@ class AgentRoutes(RegisteredBackend):
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         self._serving = asyncio.create_task(self._server.serve())
         await until(lambda: self._introduced == set(self._nodes), "its agents introduce themselves")
-        await until(lambda: all(self.has_agent(node) for node in self._nodes), "its agents ask for orders")
+        await until(lambda: all(self.agents.has(node) for node in self._nodes), "its agents ask for orders")
 
     async def close(self) -> None:
         if self._server is not None and self._serving is not None:
@@ -89,14 +89,14 @@ class AgentRoutes(RegisteredBackend):
 
         @app.post("/api/v1/nodes/{name}/calls/{call}")
         async def answer(name: str, call: str, request: Request) -> Response:
-            self.calls.answer(name, call, answer_of(CallAnswer.model_validate(await request.json())))
+            self.agents.calls.answer(name, call, answer_of(CallAnswer.model_validate(await request.json())))
             return Response(status_code=204)
 
         @app.post("/api/v1/nodes/{name}/sessions/{session}")
         async def written(name: str, session: str, request: Request) -> Response:
             piece = output_of(WrittenPiece.model_validate(await request.json()))
             try:
-                taken = await self.sessions.find(name, session).take(piece, 10)
+                taken = await self.agents.sessions.find(name, session).take(piece, 10)
             except UnknownSession:
                 return _problem(404, "over")
             return Response(status_code=204) if taken else _problem(503, "no room")
@@ -104,7 +104,7 @@ class AgentRoutes(RegisteredBackend):
         @app.get("/api/v1/nodes/{name}/sessions/{session}/input")
         async def given(name: str, session: str, after: int, wait_s: float) -> Response:
             try:
-                found = pieces_of(await self.sessions.find(name, session).give(after, min(wait_s, 0.5)))
+                found = pieces_of(await self.agents.sessions.find(name, session).give(after, min(wait_s, 0.5)))
             except UnknownSession:
                 return _problem(404, "over")
             return Response(json.dumps(found), media_type="application/json")

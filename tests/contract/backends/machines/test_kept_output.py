@@ -24,14 +24,14 @@ async def _answer_calls(backend: MachineBackend) -> None:
     """As an agent does that keeps the output of its tasks."""
     content = WRITTEN.encode()
     while True:
-        for call in backend.calls.take(NODE):
+        for call in backend.agents.calls.take(NODE):
             offset, limit = call.asked["offset"], call.asked["limit"]
             piece = content[offset : offset + limit]
             while (piece and (piece[-1] & 0xC0) == 0x80) or (piece and piece[-1] >= 0xC0):
                 piece = piece[:-1]  # whole characters
             end = offset + len(piece)
             answer = {"text": piece.decode(), "next_offset": end, "ended": end >= len(content), "offset": None}
-            backend.calls.answer(NODE, call.id, answer)
+            backend.agents.calls.answer(NODE, call.id, answer)
         await asyncio.sleep(0.005)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from dovetail.backends.contract import Assignment, Refusal
-from dovetail.backends.registered.backend import SETTLE_S, RegisteredBackend
+from dovetail.backends.registered.backend import RegisteredBackend
+from dovetail.backends.registered.order_book import SETTLE_S
 from dovetail.backends.registered.protocol import HeartbeatReply, TaskReport
 from dovetail.model.event import Event, TaskFinished, TaskStarted
 from dovetail.model.task import TaskId

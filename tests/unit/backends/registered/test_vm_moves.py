@@ -12,8 +12,9 @@ from tests.patience import until
 from dovetail.backends.contract import Assignment, Refusal, StillMoving
 from dovetail.backends.peer_migration import MachinePresence, PeerMove
 from dovetail.backends.registered import vm_moves
-from dovetail.backends.registered.backend import SETTLE_S, RegisteredBackend
+from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registered.calls import AgentSilent, NodeCall
+from dovetail.backends.registered.order_book import SETTLE_S
 from dovetail.backends.registered.protocol import TaskReport
 from dovetail.model.event import Event, TaskMoved
 from dovetail.model.task import TaskId
@@ -93,8 +94,8 @@ class Scene:
     async def _answer(self) -> None:
         while True:
             for node, agent in self.agents.items():
-                for call in [] if agent.silent else self.backend.calls.take(node):
-                    self.backend.calls.answer(node, call.id, agent.answer(call))
+                for call in [] if agent.silent else self.backend.agents.calls.take(node):
+                    self.backend.agents.calls.answer(node, call.id, agent.answer(call))
             await asyncio.sleep(0.001)
 
 
@@ -177,7 +178,7 @@ def test_a_source_that_fails_keeps_it_and_both_are_told_so() -> None:
         with pytest.raises(Refusal, match="a could not migrate it to b: no route to host"):
             await backend.migrate(KEY, "b")
         assert target.settled == ["a"]
-        assert backend.running_on(KEY) == "a"
+        assert backend.book.running_on(KEY) == "a"
 
     played(Scene(source, target), act)
 
@@ -209,7 +210,7 @@ def test_a_node_that_claims_a_vm_of_another_does_not_get_it() -> None:
     async def act(backend: RegisteredBackend) -> None:
         reply = await backend.heartbeat("b", [TaskReport(KEY, "running")], moves=[move()])
         await until(lambda: liar.settled == ["a"], "it is told whose it is")
-        assert backend.running_on(KEY) == "a"
+        assert backend.book.running_on(KEY) == "a"
         assert not [event for event in scene.events if isinstance(event, TaskMoved)]
         assert reply.stop == []
         assert (await backend.heartbeat("b", [TaskReport(KEY, "running")])).stop == [KEY]
@@ -226,7 +227,7 @@ def test_a_claim_waits_while_the_other_node_is_silent() -> None:
         await asyncio.sleep(0.1)
         assert target.settled == []
         source.silent, source.move, source.powers = False, move(), [None]
-        await until(lambda: backend.last_node(KEY) == "b", "the source agrees")
+        await until(lambda: backend.book.last_node(KEY) == "b", "the source agrees")
 
     played(scene, act)
 
@@ -252,7 +253,7 @@ def test_other_work_is_not_migrated() -> None:
 
 def test_a_question_that_was_lost_with_an_agent_is_asked_again() -> None:
     async def act(backend: RegisteredBackend) -> None:
-        asking = asyncio.create_task(backend.calls.ask("c", "logs", KEY))
+        asking = asyncio.create_task(backend.agents.calls.ask("c", "logs", KEY))
         await asyncio.sleep(0)
         lost = await backend.orders("c", 0, 0)
         assert len(lost.calls) == 1
