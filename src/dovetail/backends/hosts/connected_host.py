@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from typing import Any
 
-from dovetail.backends.contract import Report
+from dovetail.backends.attempt_journal import Record
+from dovetail.backends.contract import Report, Status
 from dovetail.backends.hosts.attempts import HostAttempts, HostUnreachable
 from dovetail.model.backoff import Backoff
 from dovetail.model.event import NodeHealthChanged, NodeJoined, NodeObserved
@@ -48,6 +49,12 @@ class ConnectedHost(ABC):
         """The current node, asked of the host."""
 
     @abstractmethod
+    async def status(self, record: Record) -> Status: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    @abstractmethod
     async def _greet(self) -> Node:
         """Connect, and describe it. Raises HostUnreachable, also if it must not be used."""
 
@@ -70,6 +77,11 @@ class ConnectedHost(ABC):
     @property
     def online(self) -> bool:
         return self.attempts.reachable.is_set()
+
+    @property
+    def offline(self) -> str:
+        """What to say of it while it is."""
+        return f"{self.host_word} {self.name} is offline: {self.trouble}"
 
     def look_again(self) -> None:
         """Something changed that its events do not tell."""

@@ -44,7 +44,7 @@ class Departures:
     async def has_disks(self, key: str, source: Hypervisor) -> bool:
         """Raises Refusal if they are on this hypervisor only, or if it does not answer."""
         if not source.online:
-            raise Refusal(f"hypervisor {source.name} is offline: {source.trouble}")
+            raise Refusal(source.offline)
         found = await source.connections.call(lambda virt: _has_disks(source.domains, virt, key))
         if found and not self._settings.shared_storage:
             words = "its disks are on that hypervisor only; use storage that all share, and set shared_storage"
@@ -201,5 +201,5 @@ def address_of(target: Hypervisor) -> PeerAddress:
     if uri is None:
         raise Refusal(f"hypervisors do not reach {target.name}: give it peer_uri in the settings")
     if not target.online:
-        raise Refusal(f"hypervisor {target.name} is offline: {target.trouble}")
+        raise Refusal(target.offline)
     return PeerAddress(uri, target.settings.migration_address, target.facts.cpu_lists)

@@ -6,13 +6,14 @@ from this node; an attempt that has gone is not reported. Both are open moves un
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from typing import TypeVar
 
 import libvirt
 
 from dovetail.backends.attempt_journal import Journal, Record
 from dovetail.backends.contract import Refusal, Report
+from dovetail.backends.hosts.host_pool import HostPool
 from dovetail.backends.libvirt.connection import HypervisorUnreachable
 from dovetail.backends.libvirt.departures import Departures, address_of, can_move
 from dovetail.backends.libvirt.hypervisor import Hypervisor
@@ -34,7 +35,7 @@ class PeerMigrations:
         settings: LibvirtSettings,
         journal: Journal,
         departures: Departures,
-        hypervisors: Mapping[str, Hypervisor],
+        hypervisors: HostPool[Hypervisor],
         cluster: str,
         report: Report,
     ) -> None:
@@ -134,8 +135,8 @@ class PeerMigrations:
     async def presence(self, key: str) -> MachinePresence:
         move, progress = await self._journal.peer_move(key), self._departures.progress(key)
         record = await self._journal.get(key)
-        name = move.target if move is not None and move.target in self._hypervisors else record and record.node
-        here = self._hypervisors.get(name or "")
+        node = None if record is None else record.node
+        here = self._hypervisors.get(move.target if move is not None and move.target in self._hypervisors else node)
         if here is None:
             return MachinePresence(None, False, move, progress)
         if key in self._sending:
@@ -207,7 +208,7 @@ class PeerMigrations:
             raise TimeoutError(f"the hypervisor is offline: {error}") from error
 
     def _host(self, name: str | None) -> Hypervisor:
-        found = self._hypervisors.get(name or "")
+        found = self._hypervisors.get(name)
         if found is None:
             raise Refusal(f"{name!r} is no hypervisor of this agent")
         return found
