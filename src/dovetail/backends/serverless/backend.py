@@ -21,11 +21,13 @@ from dovetail.backends.contract import (
     Status,
     WorkloadRefusal,
 )
-from dovetail.backends.serverless.attempts import CallAttempts, PollPace
+from dovetail.backends.serverless.active_call import PollPace
+from dovetail.backends.serverless.attempts import CallAttempts
 from dovetail.backends.serverless.calls import CallOrder, CallPhase, CallRefused, FunctionService, order_of
 from dovetail.backends.serverless.deciding import ended
 from dovetail.backends.serverless.journal import CallJournal, CallRecord, CallState
 from dovetail.backends.serverless.node import price_of
+from dovetail.backends.serverless.own_calls import OwnCalls
 from dovetail.backends.serverless.settings import CallSettings
 from dovetail.model.event import NodeHealthChanged, NodeJoined
 from dovetail.model.node import Node
@@ -56,7 +58,8 @@ class FunctionBackend:
         self._report = report
         settings = self._settings
         pace = PollPace(settings.poll_interval_s, settings.poll_most_s, settings.start_within_s, settings.lost_after_s)
-        self._attempts = CallAttempts(self._service, self._journal, report, cluster, pace, settings.parallel)
+        calls = OwnCalls(self._service, cluster, settings.parallel)
+        self._attempts = CallAttempts(calls, self._journal, report, pace)
         await self._look(report)
         for key in await self._journal.unfinished():
             self._attempts.wake(key)
@@ -88,9 +91,9 @@ class FunctionBackend:
         attempts = self._started()
         if record.state is CallState.ORDERED:
             return Status(Phase.ACCEPTED)
-        if not attempts.findable(record):
+        if not attempts.calls.findable(record):
             return Status(Phase.RUNNING if attempts.runs_here(key) else Phase.ACCEPTED)
-        seen = await attempts.seen(record)
+        seen = await attempts.calls.seen(record)
         if seen is None or seen.phase is CallPhase.WAITING:
             return Status(Phase.ACCEPTED)
         if seen.phase is CallPhase.RUNNING:
@@ -158,7 +161,7 @@ class FunctionBackend:
         if spec.function.bare_name != node.labels[FUNCTION_LABEL]:
             words = f"calls {spec.function.bare_name!r}, and {node.name} is {node.labels[FUNCTION_LABEL]!r}"
             raise WorkloadRefusal(f"{label} {words}")
-        order = order_of(assignment, spec.function, self._started().service_key(assignment.key))
+        order = order_of(assignment, spec.function, self._started().calls.service_key(assignment.key))
         try:
             self._service.check(order)
         except CallRefused as error:

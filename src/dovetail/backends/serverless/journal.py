@@ -6,30 +6,21 @@ call was made that is not written down; an end is written once and stays, with i
     ordered ──► sent ──► ended        `ordered` again if the service surely did not take it
        └───────────────────┘          one that is stopped before it was ordered ends at once, and is refused then
     adopted ─────────────► ended      confirmed as bound before, and nothing else is known here
-
-All calls run on one thread, one after the other, so the event loop never waits for a disk.
 """
 
-import asyncio
-import secrets
-import sqlite3
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
 
+from dovetail.backends.journal_database import JournalDatabase
 from dovetail.backends.serverless.calls import CallResult
 from dovetail.model.failure_cause import FailureCause
 
 FILE = "calls.db"
 KEPT_FOR_S = 90 * 86400.0  # far longer than any command can be in flight
-T = TypeVar("T")
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS identity (cluster TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS calls (
     key TEXT PRIMARY KEY,
     node TEXT,                           -- none: stopped before it was bound
@@ -80,19 +71,9 @@ _COLUMNS = tuple(field.name for field in fields(CallRecord))
 
 class CallJournal:
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="call-journal")
-        self._database: sqlite3.Connection | None = None
-
-    async def open(self, cluster: str | None) -> str:
-        """The name of this control plane in keys: the given one, or a random one from the first start."""
-        return await self._run(lambda: self._open(cluster))
-
-    async def close(self) -> None:
-        if self._database is not None:
-            await self._run(self._database.close)
-            self._database = None
-        self._thread.shutdown(wait=False)
+        self._database = JournalDatabase(folder / FILE, _TABLES)
+        self.open, self.close = self._database.open, self._database.close
+        self._run, self._sql = self._database.run, self._database.sql
 
     async def get(self, key: str) -> CallRecord | None:
         return await self._run(lambda: self._get(key))
@@ -151,15 +132,14 @@ class CallJournal:
 
         def write() -> CallRecord:
             now = time.time()
-            assert self._database is not None
             self._sql("BEGIN IMMEDIATE")
             try:
-                cursor = self._database.execute(
+                self._sql(
                     "UPDATE calls SET state = 'ended', exit_code = ?, reason = ?, cause = ?, ran = ?, changed_at = ? "
                     "WHERE key = ? AND state <> 'ended'",
-                    (result.exit_code, result.reason, result.cause.value, ran, now, key),
+                    *(result.exit_code, result.reason, result.cause.value, ran, now, key),
                 )
-                if cursor.rowcount and result.output:
+                if self._sql("SELECT changes()")[0][0] and result.output:
                     self._sql("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", key, result.output, now)
             except BaseException:
                 self._sql("ROLLBACK")
@@ -188,37 +168,12 @@ class CallJournal:
 
     # --- on the thread ---------------------------------------------------------------------------------------
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
     async def _write(self, key: str, statement: str, *values: object) -> CallRecord:
         def write() -> CallRecord:
             self._sql(statement, *values)
             return self._known(key)
 
         return await self._run(write)
-
-    def _open(self, cluster: str | None) -> str:
-        if self._database is None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Each statement is a transaction, on disk when it returns.
-            self._database = sqlite3.connect(
-                self._folder / FILE, isolation_level=None, timeout=30, check_same_thread=False
-            )
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = FULL")
-            self._database.executescript(_TABLES)
-        if cluster is not None:
-            return cluster
-        found = self._sql("SELECT cluster FROM identity")
-        if not found:
-            self._sql("INSERT INTO identity VALUES (?)", secrets.token_hex(4))
-            found = self._sql("SELECT cluster FROM identity")
-        return str(found[0][0])
-
-    def _sql(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        assert self._database is not None, "the journal is not open"
-        return self._database.execute(statement, values).fetchall()
 
     def _get(self, key: str) -> CallRecord | None:
         rows = self._sql(f"SELECT {', '.join(_COLUMNS)} FROM calls WHERE key = ?", key)  # noqa: S608 (our own names)
