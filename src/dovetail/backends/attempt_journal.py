@@ -10,11 +10,11 @@ without a row; an end is written once and stays.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from dovetail.backends.journal_database import JournalDatabase
+from dovetail.backends.journal_database import JournalDatabase, JournalTable
 from dovetail.backends.peer_migration import PeerMove
 
 FILE = "attempts.db"
@@ -72,17 +72,13 @@ class Record:
         return self.state is State.ENDED and not self.ran and self.exit_code is None
 
 
-_COLUMNS = tuple(field.name for field in fields(Record))
-
-
 class Journal:
     def __init__(self, folder: Path) -> None:
         self._database = JournalDatabase(folder / FILE, _TABLES)
         self.open, self.close = self._database.open, self._database.close
         self._run, self._sql = self._database.run, self._database.sql
-
-    async def get(self, key: str) -> Record | None:
-        return await self._run(lambda: self._get(key))
+        self._rows = JournalTable(self._database, "attempts", Record)
+        self.get, self._write, self._known = self._rows.get, self._rows.write, self._rows.known
 
     async def unfinished(self, node: str) -> list[str]:
         def find() -> list[str]:
@@ -243,35 +239,7 @@ class Journal:
         await self._run(lambda: self._sql("DELETE FROM attempts WHERE state = 'ended' AND changed_at < ?", before))
         await self._run(lambda: self._sql("DELETE FROM handed_over WHERE at < ?", before))
 
-    # --- on the thread ---------------------------------------------------------------------------------------
-
-    async def _write(self, key: str, statement: str, *values: object) -> Record:
-        def write() -> Record:
-            self._sql(statement, *values)
-            return self._known(key)
-
-        return await self._run(write)
-
     def _together(self, statements: Sequence[tuple[str, tuple[object, ...]]]) -> None:
-        """All or none."""
-        self._sql("BEGIN IMMEDIATE")
-        try:
+        with self._database.transaction():
             for statement, values in statements:
                 self._sql(statement, *values)
-        except BaseException:
-            self._sql("ROLLBACK")
-            raise
-        self._sql("COMMIT")
-
-    def _get(self, key: str) -> Record | None:
-        rows = self._sql(f"SELECT {', '.join(_COLUMNS)} FROM attempts WHERE key = ?", key)  # noqa: S608 (our own names)
-        if not rows:
-            return None
-        row = dict(zip(_COLUMNS, rows[0], strict=True))
-        flags = {name: bool(row[name]) for name in ("created", "stop_sent", "ran")}
-        return Record(**row | flags | {"state": State(row["state"])})
-
-    def _known(self, key: str) -> Record:
-        found = self._get(key)
-        assert found is not None, key
-        return found

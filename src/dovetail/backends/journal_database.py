@@ -5,12 +5,15 @@ loop never waits for a disk.
 """
 
 import asyncio
+import contextlib
 import secrets
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 _IDENTITY = "CREATE TABLE IF NOT EXISTS identity (cluster TEXT NOT NULL);"
@@ -42,6 +45,17 @@ class JournalDatabase:
         assert self._database is not None, "the journal is not open"
         return self._database.execute(statement, values).fetchall()
 
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """On the thread: all of it or nothing."""
+        self.sql("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.sql("ROLLBACK")
+            raise
+        self.sql("COMMIT")
+
     def _open(self, cluster: str | None) -> str:
         if self._database is None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,3 +71,39 @@ class JournalDatabase:
             self.sql("INSERT INTO identity VALUES (?)", secrets.token_hex(4))
             found = self.sql("SELECT cluster FROM identity")
         return str(found[0][0])
+
+
+class JournalTable(Generic[T]):
+    """Rows of a table as records, found by their `key`. `record`: a dataclass whose fields are columns."""
+
+    def __init__(self, database: JournalDatabase, name: str, record: type[T]) -> None:
+        self._database, self._record = database, record
+        self._types = {field.name: field.type for field in fields(record)}  # type: ignore[arg-type]
+        self._select = f"SELECT {', '.join(self._types)} FROM {name} WHERE key = ?"  # noqa: S608 (our own names)
+
+    async def get(self, key: str) -> T | None:
+        return await self._database.run(lambda: self.find(key))
+
+    async def write(self, key: str, statement: str, *values: object) -> T:
+        """Returns the row as it is then."""
+
+        def write() -> T:
+            self._database.sql(statement, *values)
+            return self.known(key)
+
+        return await self._database.run(write)
+
+    def find(self, key: str) -> T | None:
+        """On the thread, as `known`."""
+        rows = self._database.sql(self._select, key)
+        return self._record(*map(_read, self._types.values(), rows[0])) if rows else None
+
+    def known(self, key: str) -> T:
+        found = self.find(key)
+        assert found is not None, key
+        return found
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """SQLite has neither bools nor enums."""
+    return kind(value) if isinstance(kind, type) and issubclass(kind, bool | StrEnum) else value

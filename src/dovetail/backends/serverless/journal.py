@@ -9,11 +9,11 @@ call was made that is not written down; an end is written once and stays, with i
 """
 
 import time
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from dovetail.backends.journal_database import JournalDatabase
+from dovetail.backends.journal_database import JournalDatabase, JournalTable
 from dovetail.backends.serverless.calls import CallResult
 from dovetail.model.failure_cause import FailureCause
 
@@ -66,17 +66,13 @@ class CallRecord:
         return self.state is CallState.ENDED and not self.ran and self.exit_code is None
 
 
-_COLUMNS = tuple(field.name for field in fields(CallRecord))
-
-
 class CallJournal:
     def __init__(self, folder: Path) -> None:
         self._database = JournalDatabase(folder / FILE, _TABLES)
         self.open, self.close = self._database.open, self._database.close
         self._run, self._sql = self._database.run, self._database.sql
-
-    async def get(self, key: str) -> CallRecord | None:
-        return await self._run(lambda: self._get(key))
+        self._rows = JournalTable(self._database, "calls", CallRecord)
+        self.get, self._write, self._known = self._rows.get, self._rows.write, self._rows.known
 
     async def unfinished(self) -> list[str]:
         return await self._run(lambda: [row[0] for row in self._sql("SELECT key FROM calls WHERE state <> 'ended'")])
@@ -132,8 +128,7 @@ class CallJournal:
 
         def write() -> CallRecord:
             now = time.time()
-            self._sql("BEGIN IMMEDIATE")
-            try:
+            with self._database.transaction():
                 self._sql(
                     "UPDATE calls SET state = 'ended', exit_code = ?, reason = ?, cause = ?, ran = ?, changed_at = ? "
                     "WHERE key = ? AND state <> 'ended'",
@@ -141,10 +136,6 @@ class CallJournal:
                 )
                 if self._sql("SELECT changes()")[0][0] and result.output:
                     self._sql("INSERT OR REPLACE INTO outputs VALUES (?, ?, ?)", key, result.output, now)
-            except BaseException:
-                self._sql("ROLLBACK")
-                raise
-            self._sql("COMMIT")
             return self._known(key)
 
         return await self._run(write)
@@ -165,25 +156,3 @@ class CallJournal:
             self._sql("DELETE FROM outputs WHERE written_at < ?", now - outputs_after_s)
 
         await self._run(forget)
-
-    # --- on the thread ---------------------------------------------------------------------------------------
-
-    async def _write(self, key: str, statement: str, *values: object) -> CallRecord:
-        def write() -> CallRecord:
-            self._sql(statement, *values)
-            return self._known(key)
-
-        return await self._run(write)
-
-    def _get(self, key: str) -> CallRecord | None:
-        rows = self._sql(f"SELECT {', '.join(_COLUMNS)} FROM calls WHERE key = ?", key)  # noqa: S608 (our own names)
-        if not rows:
-            return None
-        row = dict(zip(_COLUMNS, rows[0], strict=True))
-        read = {"state": CallState(row["state"]), "cause": FailureCause(row["cause"])}
-        return CallRecord(**row | read | {name: bool(row[name]) for name in ("accepted", "ran")})
-
-    def _known(self, key: str) -> CallRecord:
-        found = self._get(key)
-        assert found is not None, key
-        return found
