@@ -29,6 +29,10 @@ class JobProgress(StrEnum):
     ENDED_UNSAID = "ended unsaid"  # over, and the system does not say how: the run folder may, or it was lost
     LOST = "lost"  # over as far as the system knows; it may still run on its node
 
+    @property
+    def has_ended(self) -> bool:
+        return self in (JobProgress.OVER, JobProgress.ENDED_UNSAID, JobProgress.LOST)
+
 
 class StartOutlook(StrEnum):
     """What can be expected of a pending job."""

@@ -34,6 +34,7 @@ class WatchedJob:
     fence: str | None = None  # why it is being fenced
     fenced_at_s: float = 0.0
     unreadable: int = 0
+    over: bool = False  # its end was reported
 
     def note(self, record: BatchRecord | None) -> None:
         """A job that waits for its node to boot holds resources too."""
