@@ -26,6 +26,7 @@ from dovetail.agent.server_line import ServerLine
 from dovetail.agent.sessions import AgentTerminals
 from dovetail.agent.settings import AgentSettings
 from dovetail.agent.task_use import GpuMeter, UseMeter
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import Refusal
 from dovetail.backends.socket_flows import FlowMeter
 from dovetail.client import Client
@@ -89,9 +90,7 @@ class Agent:
                 group.create_task(self._leave_in_time())
                 group.create_task(Probing(self._name, self._settings.probes, lambda: self._client).run())
         finally:
-            for task in self._doing:
-                task.cancel()
-            await asyncio.gather(*self._doing, return_exceptions=True)
+            await cancel(*self._doing)
             await work.close()
             self._meter.close()
             self._flows.close()

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from dovetail.agent.executors import Executors
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import Refusal, TerminalSize
 from dovetail.client import Client, ConnectError, DovetailError
 from dovetail.responses.nodes import AgentCall, InputPieces
@@ -95,16 +96,14 @@ class AgentTerminals:
                     coming = asyncio.ensure_future(anext(blocks, None))
                     await asyncio.wait({coming, hearing}, return_when=asyncio.FIRST_COMPLETED)
                     if not coming.done():
-                        coming.cancel()
-                        await asyncio.gather(coming, return_exceptions=True)
+                        await cancel(coming)
                         hearing.result()
                         raise _Over
                     if (block := coming.result()) is None:
                         return
                     yield block
         finally:
-            hearing.cancel()
-            await asyncio.gather(hearing, return_exceptions=True)
+            await cancel(hearing)
 
     async def _hear(self, session: str, pieces: "asyncio.Queue[bytes | TerminalSize | None]") -> None:
         """Take input until the session is over. After the end of the input it only waits for that."""

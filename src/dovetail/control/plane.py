@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.constraints.syntax import parser
 from dovetail.control.attention.service import AttentionService, AttentionSources
 from dovetail.control.backends.announcements import Announcements
@@ -276,9 +277,7 @@ class ControlPlane:
 
     async def stop(self) -> None:
         """Running work keeps running where its backend allows that; the next start adopts it."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         if self._loop is not None and not self._loop.trouble:
             await self._loop.remember()
         await self.subsystems.stop()

@@ -17,11 +17,11 @@ from urllib.parse import urlencode
 
 import orjson
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.kubernetes_client.access import Access
 from dovetail.kubernetes_client.errors import ApiUnreachable, KubernetesApiError, Throttled, Unauthorized, error_of
 from dovetail.kubernetes_client.exchange import HttpAnswer, HttpExchange
 from dovetail.kubernetes_client.streaming_response import BrokenExchange, ResponseHead
-from dovetail.kubernetes_client.tasks import cancel
 from dovetail.kubernetes_client.tunnel import Proxy
 
 if TYPE_CHECKING:

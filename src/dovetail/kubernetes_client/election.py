@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import KubernetesApiError, ObjectConflict, ObjectNotFound
 from dovetail.kubernetes_client.paths import LEASES, collection, one
-from dovetail.kubernetes_client.tasks import cancel
 
 _log = logging.getLogger(__name__)
 

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 from uuid import uuid4
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import ApiUnreachable, KubernetesApiError, ObjectNotFound
 from dovetail.kubernetes_client.objects import Json
 from dovetail.kubernetes_client.paths import EVENTS, collection, one
-from dovetail.kubernetes_client.tasks import cancel
 
 LANES, CAPACITY, KEPT = 2, 20_000, 5_000
 SERIES_S = 600.0

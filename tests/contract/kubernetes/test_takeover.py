@@ -16,11 +16,11 @@ from tests.contract.kubernetes.test_kill_storm import History
 from tests.patience import until
 from tests.servers.kubernetes.server import KubeServer
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.cli.main import app
 from dovetail.kubernetes.scheduler.scheduler import PodScheduler
 from dovetail.kubernetes_client.election import Pace
 from dovetail.kubernetes_client.reflector import Reflector
-from dovetail.kubernetes_client.tasks import cancel
 
 pytestmark = [pytest.mark.needs_server, pytest.mark.xdist_group("kubernetes")]
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.aws_lambda.clients import AwsUnreachable, LambdaClients, meaning_of, on_thread
 from dovetail.backends.serverless.calls import (
     TIME_LIMIT_EXIT,
@@ -60,9 +61,7 @@ class ResultTable:
         await self._write(key, "SET #state = :stopping", "#state = :running", running, {"#state": "state"})
 
     async def close(self) -> None:
-        for asking in list(self._asking):
-            asking.cancel()
-        await asyncio.gather(*self._asking, return_exceptions=True)
+        await cancel(*self._asking)
 
     async def _write(self, key: str, what: str, condition: str, values: dict[str, str], names: dict[str, str]) -> bool:
         """False if the condition does not hold."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple
 from weakref import WeakValueDictionary
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.batch.announcer import Announcer
 from dovetail.backends.batch.bundling import Bundler, S, SharedJob
 from dovetail.backends.batch.description import Description
@@ -182,9 +183,7 @@ class BatchBackend(ABC, Generic[S]):
         """Nobody records when output was written."""
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         self._tasks = []
         parts, self._parts = self._parts, None
         if parts is not None:

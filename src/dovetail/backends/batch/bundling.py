@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.batch.driver import BatchSubmission, Rejected
 from dovetail.backends.batch.naming import listed
 from dovetail.backends.batch.record import JobId
@@ -100,10 +101,7 @@ class Bundler(Generic[S]):
 
     async def close(self) -> None:
         """Cancel what was not submitted. A job that was submitted meanwhile is found by its name."""
-        tasks = list(self._sending)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*self._sending)
 
     async def _send_soon(self, bundle: _Bundle[S]) -> Outcomes:
         shared = bundle.shared

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.docker.raw_stream import RawStream, ReadingSide, WritingSide
 from dovetail.backends.docker.settings import HostSettings
 from dovetail.backends.docker.tls_stream import TlsStream
@@ -172,10 +173,7 @@ class SshRelay:
             await asyncio.wait({words}, timeout=1)  # it has ended: wait for its error message
         with contextlib.suppress(ProcessLookupError):
             ssh.kill()
-        tasks = (there, back, words, closing)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(there, back, words, closing)
         writer.close()
         await ssh.wait()
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.settings import Registry
 from dovetail.model.workloads.image import DEFAULT_REGISTRY, PRESENT, canonical, image_label, registry_of
@@ -73,7 +74,4 @@ class Images:
             pull.exception()  # mark it as retrieved: it is not an error if no attempt waits any more
 
     async def close(self) -> None:
-        pulls = list(self._pulls.values())
-        for pull in pulls:
-            pull.cancel()
-        await asyncio.gather(*pulls, return_exceptions=True)
+        await cancel(*self._pulls.values())

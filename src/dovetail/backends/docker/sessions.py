@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import CommandInput, TerminalSize
 from dovetail.backends.docker.connection import DockerUnreachable
 from dovetail.backends.docker.engine_api import EngineApi, unframed
@@ -82,7 +83,5 @@ async def _fed(
     except OSError as error:
         raise DockerUnreachable(str(error)) from error
     finally:
-        if feeding is not None:
-            feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
+        await cancel(feeding)
         stream.close()

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import Assignment, Refusal, Report
 from dovetail.backends.failure_rules import FailureRules
@@ -158,10 +159,7 @@ class HostAttempts(ABC, Generic[Seen]):
     async def close(self) -> None:
         for handle in self._limits.values():
             handle.cancel()
-        tasks = [active.task for active in self._active.values() if active.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*(active.task for active in self._active.values()))
 
     # --- one attempt -----------------------------------------------------------------------------------------
 
@@ -285,6 +283,4 @@ async def done_before(wake: asyncio.Event, work: Awaitable[object]) -> bool:
             return True
         return False
     finally:
-        for task in (doing, waking):
-            task.cancel()
-        await asyncio.gather(doing, waking, return_exceptions=True)
+        await cancel(doing, waking)

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import Assignment, Phase, Refusal, Report, Status
 from dovetail.backends.hosts.connected_host import ConnectedHost
@@ -41,9 +42,7 @@ class HostPool(Generic[AnyHost]):
             task.cancel()
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         for host in self:
             with contextlib.suppress(Exception):  # the others are closed too
                 await host.close()

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import (
     Assignment,
     Capabilities,
@@ -42,7 +43,6 @@ from dovetail.kubernetes_client.errors import (
 )
 from dovetail.kubernetes_client.paths import CORE, NODES, PODS, collection
 from dovetail.kubernetes_client.reflector import OptionalReflector, Reflector
-from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.event import NodeObserved
 from dovetail.model.node import Node
 

@@ -10,13 +10,13 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import CommandInput, Refusal, TerminalSize
 from dovetail.backends.kubernetes.naming import CONTAINER
 from dovetail.kubernetes_client.api import Api
 from dovetail.kubernetes_client.errors import ApiUnreachable, KubernetesApiError
 from dovetail.kubernetes_client.paths import pod
 from dovetail.kubernetes_client.streaming_response import BrokenExchange
-from dovetail.kubernetes_client.tasks import cancel
 from dovetail.kubernetes_client.websocket import OUTCOME, RESIZE, STDERR, STDIN, STDOUT, WebSocket
 
 END_OF_INPUT = b"\x04"  # as a user types it in a terminal
@@ -116,6 +116,5 @@ async def _fed(socket: WebSocket, given: CommandInput | None, has_terminal: bool
     try:
         yield
     finally:
-        if feeding is not None:
-            await cancel(feeding)
+        await cancel(feeding)
         socket.close()

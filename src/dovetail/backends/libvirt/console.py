@@ -8,6 +8,7 @@ from typing import Any
 
 import libvirt
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import CommandInput, TerminalSize
 from dovetail.backends.libvirt.connection import HypervisorConnections, Virt, close
 
@@ -37,9 +38,7 @@ async def attach_console(
         while (block := await blocks.get()) is not None:
             yield block
     finally:
-        if writing is not None:
-            writing.cancel()
-            await asyncio.gather(writing, return_exceptions=True)
+        await cancel(writing)
         if stream is not None:
             with contextlib.suppress(libvirt.libvirtError):
                 stream.abort()

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 import libvirt
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.attempt_journal import Record, State
 from dovetail.backends.contract import Refusal
 from dovetail.backends.libvirt.connection import HypervisorUnreachable, Virt, close
@@ -72,8 +73,7 @@ class Departures:
                 await self.abort(key, source)
                 raise
         finally:
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+            await cancel(watching)
             close(virt)
 
     async def abort(self, key: str, source: Hypervisor) -> None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import libvirt
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.attempt_journal import Journal, Record
 from dovetail.backends.contract import Refusal, Report
 from dovetail.backends.hosts.host_pool import HostPool
@@ -46,9 +47,7 @@ class PeerMigrations:
 
     async def close(self) -> None:
         """libvirt goes on with what it sends."""
-        for task in self._sending.values():
-            task.cancel()
-        await asyncio.gather(*self._sending.values(), return_exceptions=True)
+        await cancel(*self._sending.values())
 
     async def open_moves(self) -> list[PeerMove]:
         return await self._journal.peer_moves()

@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import CommandInput, Refusal
 from dovetail.backends.local.run_folder import LocalRunFolder
 from dovetail.backends.local.supervisor.run_files import INPUT, OUTPUT
@@ -37,9 +38,7 @@ async def attach_to(run: LocalRunFolder, given: CommandInput | None) -> AsyncGen
         yield end.exit_code
     finally:
         output.close()
-        if feeding is not None:
-            feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
+        await cancel(feeding)
 
 
 async def _feed(path: Path, given: CommandInput) -> None:

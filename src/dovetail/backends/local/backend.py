@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import (
     Assignment,
     Capabilities,
@@ -161,9 +162,7 @@ class LocalBackend:
         return await asyncio.to_thread(LocalRunFolder.find_since, self._folder, key, at)
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         self._tasks = []
         if self._doorbell is not None:
             self._doorbell.close()

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import CommandInput, TerminalSize
 from dovetail.backends.local.pseudo_terminal import END_OF_INPUT, PseudoTerminal
 from dovetail.backends.local.supervisor import main as supervisor
@@ -90,9 +91,7 @@ async def _ended_after(
     try:
         yield
     finally:
-        if feeding is not None:
-            feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
+        await cancel(feeding)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()

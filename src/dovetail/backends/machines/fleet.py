@@ -17,6 +17,7 @@ from typing import Protocol
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import Assignment, NodeCredentials, Report
 from dovetail.backends.machines.join_scripts import JoinScripts
 from dovetail.backends.machines.journal import MachinePhase, MachineRow
@@ -113,10 +114,7 @@ class Fleet:
         return await self.provider.types()
 
     async def close(self) -> None:
-        tasks = [one for one in (self._watching, *(slot.launch for slot in self._machines.all())) if one is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(self._watching, *(slot.launch for slot in self._machines.all()))
         self._watching = self._report = None
         await self._machines.close()
         await self.provider.close()

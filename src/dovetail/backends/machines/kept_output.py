@@ -12,6 +12,7 @@ from pathlib import Path
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import LogChunk
 from dovetail.backends.log_streams import read_output, tail_offset
 from dovetail.backends.retention import to_remove
@@ -52,10 +53,7 @@ class KeptOutput:
         return await asyncio.to_thread(tail_offset, self._path(key), lines)
 
     async def close(self) -> None:
-        tasks = [task for _, task in self._fetching.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*(task for _, task in self._fetching.values()))
 
     async def _fetch(self, key: str, read: ReadOutput) -> None:
         pieces, offset = list[str](), 0

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.machines.provider import Launch, LaunchRefused, Machine, MachineState, MachineType, RefusalKind
 from dovetail.backends.metal.controller import (
     BmcTrouble,
@@ -101,9 +102,7 @@ class MetalProvider:
             self.watches[machine.node].begin_power_off()
 
     async def close(self) -> None:
-        for task in self._reading.values():
-            task.cancel()
-        await asyncio.gather(*self._reading.values(), return_exceptions=True)
+        await cancel(*self._reading.values())
         if self._opened:
             await self._save_off_time()
             await self._journal.close()

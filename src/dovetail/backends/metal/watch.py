@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.metal.controller import BmcTrouble, ManagementController, PowerAction, PowerState, TroubleKind
 from dovetail.backends.metal.settings import MetalMachine, MetalSettings
 from dovetail.model.backoff import Backoff
@@ -191,8 +192,5 @@ class MachineWatch:
         return True
 
     async def close(self) -> None:
-        tasks = [task for task in (self._look, self._ending) if task is not None and not task.done()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(self._look, self._ending)
         await self.controller.close()

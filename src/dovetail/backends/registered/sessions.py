@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import CommandInput, Refusal, TerminalSize
 
 MOST_UNREAD_BYTES = 1024 * 1024  # in either direction
@@ -164,8 +165,7 @@ class AgentSessions:
             yield session
         finally:
             del self._open[session.id]
-            feeding.cancel()
-            await asyncio.gather(feeding, return_exceptions=True)
+            await cancel(feeding)
             await session.close()
 
     def find(self, node: str, session: str) -> AgentSession:

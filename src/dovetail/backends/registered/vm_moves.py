@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import Assignment, NeverMigrated, Refusal, StillMoving
 from dovetail.backends.peer_migration import MachinePresence, PeerMove, Whereabouts, whereabouts
 from dovetail.backends.registered.agents import NodeAgents
@@ -56,10 +57,7 @@ class VmMoves:
         return key in self._closing or (going is not None and not going.task.done())
 
     async def close(self) -> None:
-        tasks = [*(one.task for one in self._going.values()), *self._closing.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*(one.task for one in self._going.values()), *self._closing.values())
         self._going, self._closing = {}, {}
 
     # --- what callers want -------------------------------------------------------------------------------------

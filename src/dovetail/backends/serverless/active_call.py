@@ -11,6 +11,7 @@ import logging
 import time
 from dataclasses import dataclass
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import Report
 from dovetail.backends.serverless.calls import (
     TIME_LIMIT_EXIT,
@@ -87,9 +88,7 @@ class ActiveCall:
 
     async def close(self) -> None:
         """The call itself runs on."""
-        if self._opened is not None:
-            self._opened.cancel()
-            await asyncio.gather(self._opened, return_exceptions=True)
+        await cancel(self._opened)
 
     async def _step(self) -> float | None:
         """Take one step. The seconds until the next one; None at the end."""

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import Report
 from dovetail.backends.serverless.active_call import ActiveCall, PollPace
 from dovetail.backends.serverless.calls import CallOrder
@@ -35,10 +36,7 @@ class CallAttempts:
         return active is not None and active.start_reported
 
     async def close(self) -> None:
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*self._tasks.values())
         for active in self._active.values():
             await active.close()
         self._active, self._tasks = {}, {}

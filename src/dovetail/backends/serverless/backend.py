@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import (
     Assignment,
     Capabilities,
@@ -130,9 +131,7 @@ class FunctionBackend:
         return chunk_of((await self._journal.output(key)).encode(errors="replace"), max(0, offset), max(1, limit))
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel(*self._tasks)
         self._tasks = []
         if self._attempts is not None:
             await self._attempts.close()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.serverless.calls import CallAccepted, CallOrder, CallResult, CallSeen, FunctionService
 from dovetail.backends.serverless.journal import CallRecord
 
@@ -60,7 +61,4 @@ class OwnCalls:
         task.add_done_callback(self._given_up.discard)
 
     async def close(self) -> None:
-        tasks = list(self._given_up)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*self._given_up)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.batch.backend import BatchBackend
 from dovetail.backends.batch.bundling import SharedJob, array_of
 from dovetail.backends.batch.description import Description
@@ -52,9 +53,7 @@ class SlurmBackend(BatchBackend[JobSubmission]):
         try:
             nodes, partitions, reservations = await asyncio.gather(*asked)
         finally:  # if one fails or the caller is cancelled, the others end first
-            for one in asked:
-                one.cancel()
-            await asyncio.gather(*asked, return_exceptions=True)
+            await cancel(*asked)
         self._reservations = reservations
         survey = Survey(self._settings, self.name, time.time(), nodes, partitions, reservations, self._places, held)
         return await asyncio.to_thread(survey.describe)

@@ -167,7 +167,7 @@ async def _run(
 
 async def _run_elected(found: "PodScheduler", election: "Election", decides: str) -> None:
     """Follows the cluster from the start, so that it need not read everything after it was elected."""
-    from dovetail.kubernetes_client.tasks import cancel
+    from dovetail.asyncio_tasks import cancel
 
     running = asyncio.create_task(found.run())
 

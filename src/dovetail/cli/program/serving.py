@@ -22,6 +22,7 @@ from dovetail.access.certificates import own_certificate
 from dovetail.access.known_servers import KnownServer, forget_server, note_server
 from dovetail.api.app import create_app
 from dovetail.api.protocol.connections import bounded_http, within_open_files
+from dovetail.asyncio_tasks import cancel
 from dovetail.cli.program.loop import fast_loop
 from dovetail.cli.terminal.failure import Failure
 from dovetail.control.errors import StoreError
@@ -98,9 +99,7 @@ async def _serve(
         if not server.should_exit:
             await server.serve(sockets=[listener])
     finally:
-        for companion in companions:
-            companion.cancel()
-        await asyncio.gather(*companions, return_exceptions=True)
+        await cancel(*companions)
         forget_server(str(settings.token_file.absolute()), urls)
         await plane.stop()
 

@@ -25,6 +25,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.model.backoff import Backoff
 
 FAILURES_UNTIL_OPEN = 3
@@ -111,10 +112,7 @@ class Breaker:
                     self._asking = asyncio.create_task(self._ask_itself(subject, reason))
 
     async def end(self) -> None:
-        tasks = [task for task in (self._probing, self._asking) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(self._probing, self._asking)
 
     # --- whose fault it is -------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import (
     Assignment,
     Backend,
@@ -171,10 +172,7 @@ class Executor:
         return True
 
     async def close(self) -> None:
-        tasks = [*self._workers, *([] if self._probing is None else [self._probing])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(*self._workers, self._probing)
         self._outgoing.clear()
         await self._breaker.end()
 

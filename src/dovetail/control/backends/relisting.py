@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import Phase, Status
 from dovetail.control.backends.breaker import Circuit
 from dovetail.control.backends.member import Member
@@ -52,9 +53,7 @@ class Relisting:
                     if name not in tasks or tasks[name].done():
                         tasks[name] = asyncio.create_task(self._look_through(name), name=f"{name}: relisting")
         finally:
-            for task in tasks.values():
-                task.cancel()
-            await asyncio.gather(*tasks.values(), return_exceptions=True)
+            await cancel(*tasks.values())
 
     async def _look_through(self, backend: str) -> None:
         """All attempts of a backend, again and again, until it is removed."""

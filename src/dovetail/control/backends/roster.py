@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import Backend, LaunchingBackend, NodeCredentials, Report
 from dovetail.backends.registered.backend import RegisteredBackend
 from dovetail.backends.registry import BackendEntry, build
@@ -221,9 +222,7 @@ class Backends:
     async def close_backend(self, name: str) -> Member:
         """Stop its workers and close it. Its tasks keep running."""
         member = self.members[name]
-        if member.task is not None:
-            member.task.cancel()
-            await asyncio.gather(member.task, return_exceptions=True)
+        await cancel(member.task)
         if member.executor is not None:
             await member.executor.close()
             try:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.contract import AttachingBackend, ExecutingBackend, KillingBackend, Refusal, TerminalSize
 from dovetail.control.backends.execution import Executor, said
 from dovetail.control.backends.roster import Backends
@@ -196,12 +197,7 @@ class TaskCommands:
 
     async def _drop(self, id_: str, command: TaskCommand) -> None:
         self._running.pop(id_, None)
-        for task in command.tasks:
-            if task is not asyncio.current_task():
-                task.cancel()
-        await asyncio.gather(
-            *(task for task in command.tasks if task is not asyncio.current_task()), return_exceptions=True
-        )
+        await cancel(*(task for task in command.tasks if task is not asyncio.current_task()))
 
     async def _forget_unread(self, id_: str, command: TaskCommand) -> None:
         """End it when nobody has read for a while."""

@@ -15,6 +15,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.control.loop.store_access import on_store_thread
 from dovetail.control.subsystems.contract import ControlAccess, DurableStep, Subsystem, SubsystemContext
 from dovetail.control.subsystems.declaration import SubsystemDeclaration
@@ -67,9 +68,7 @@ class SubsystemHost:
 
     async def stop(self) -> None:
         """What is queued is still taken, as far as a few seconds allow."""
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        await cancel(self._watching)
         runners = list(self._runners())
         for runner in runners:
             runner.request_stop()

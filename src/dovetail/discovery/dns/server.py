@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 
 import dns.rcode
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.discovery.dns.answers import Answers
 from dovetail.discovery.dns.forwarding import DnsForwarder
 from dovetail.discovery.dns.settings import SocketAddress
@@ -71,10 +72,7 @@ class DnsServer:
             self._udp.close()
         if self._tcp is not None:
             self._tcp.close()
-        pending = [*self._waiting, *self._connections]
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+        await cancel(*self._waiting, *self._connections)
 
     # --- UDP ---------------------------------------------------------------------------------------------------------
 

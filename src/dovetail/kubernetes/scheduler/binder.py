@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.kubernetes_client import pods
 from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import RETRIABLE, KubernetesApiError, ObjectConflict, ObjectNotFound
-from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.backoff import Backoff
 
 _log = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.kubernetes.devices.claims import Allotment, DeviceClaims, claims_devices
 from dovetail.kubernetes.devices.device import Unallocatable
 from dovetail.kubernetes.scheduler.binder import FIRST_PAUSE_S, LONGEST_PAUSE_S, BindingStep, OnBound, PodBinding
@@ -21,7 +22,6 @@ from dovetail.kubernetes_client.api import Api, JsonObject
 from dovetail.kubernetes_client.errors import RETRIABLE, KubernetesApiError, ObjectConflict
 from dovetail.kubernetes_client.objects import Json, namespaced_name
 from dovetail.kubernetes_client.paths import DEVICES, one
-from dovetail.kubernetes_client.tasks import cancel
 from dovetail.model.backoff import Backoff
 
 _log = logging.getLogger(__name__)

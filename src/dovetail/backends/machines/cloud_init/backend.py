@@ -15,6 +15,7 @@ from pathlib import Path
 
 import structlog
 
+from dovetail.asyncio_tasks import cancel
 from dovetail.backends.attempt_journal import Journal, Record, State
 from dovetail.backends.contract import (
     Assignment,
@@ -181,10 +182,7 @@ class CloudInitBackend:
 
     async def close(self) -> None:
         await self.fleet.close()
-        reads = list(self._reads.values())
-        for task in reads:
-            task.cancel()
-        await asyncio.gather(*reads, return_exceptions=True)
+        await cancel(*self._reads.values())
         await self._kept.close()
         await self._journal.close()
         self._report = None
