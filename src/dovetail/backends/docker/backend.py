@@ -7,7 +7,7 @@ whether the container started.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from dovetail.backends.attempt_journal import Journal, Record
@@ -137,33 +137,29 @@ class DockerBackend:
             raise TimeoutError(host.offline)
         return host, record
 
-    async def execute(
+    def execute(
         self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None
     ) -> AsyncGenerator[bytes | int]:
         """The engine cannot end such a command: it ends by itself, or with its container."""
-        host, record = await self._hosts.running(key)
-        async with contextlib.aclosing(_worded(host, host.execute(record, command, given, terminal))) as blocks:
-            async for block in blocks:
-                yield block
+        return self._session(key, lambda host, record: host.execute(record, command, given, terminal))
 
-    async def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
+    def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
+        return self._session(key, lambda host, record: host.attach(record, given))
+
+    async def _session(
+        self, key: str, begin: Callable[[Host, Record], AsyncGenerator[bytes | int]]
+    ) -> AsyncGenerator[bytes | int]:
+        """Its errors are those of the contract."""
         host, record = await self._hosts.running(key)
-        async with contextlib.aclosing(_worded(host, host.attach(record, given))) as blocks:
-            async for block in blocks:
-                yield block
+        try:
+            async with contextlib.aclosing(begin(host, record)) as blocks:
+                async for block in blocks:
+                    yield block
+        except DockerUnreachable as error:
+            raise TimeoutError(str(error)) from error
+        except DockerApiError as error:
+            raise Refusal(f"the engine of {host.name} refused: {error}") from error
 
     async def close(self) -> None:
         await self._hosts.close()
         await self._journal.close()
-
-
-async def _worded(host: Host, blocks: AsyncGenerator[bytes | int]) -> AsyncGenerator[bytes | int]:
-    """The same, with errors as the contract has them."""
-    try:
-        async with contextlib.aclosing(blocks):
-            async for block in blocks:
-                yield block
-    except DockerUnreachable as error:
-        raise TimeoutError(str(error)) from error
-    except DockerApiError as error:
-        raise Refusal(f"the engine of {host.name} refused: {error}") from error

@@ -92,8 +92,6 @@ class Host(ConnectedHost):
         )
 
     async def status(self, record: Record) -> Status:
-        if record.state is State.ENDED:
-            return Status(Phase.ENDED, record.exit_code, record.reason)
         seen = await self.attempts.seen(record.key)
         running = seen is not None and seen.stage in (Stage.RUNNING, Stage.EXITED)  # exited: its end is reported soon
         return Status(Phase.RUNNING if running else Phase.ACCEPTED, reason=record.stop_reason or "")

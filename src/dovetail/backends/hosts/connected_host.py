@@ -49,7 +49,8 @@ class ConnectedHost(ABC):
         """The current node, asked of the host."""
 
     @abstractmethod
-    async def status(self, record: Record) -> Status: ...
+    async def status(self, record: Record) -> Status:
+        """Of an attempt that has not ended."""
 
     @abstractmethod
     async def close(self) -> None: ...

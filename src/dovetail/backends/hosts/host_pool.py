@@ -95,7 +95,9 @@ class HostPool(Generic[AnyHost]):
         if record is None:
             raise KeyError(key)
         host = self.get(record.node)
-        return Status(Phase.ENDED, record.exit_code, record.reason) if host is None else await host.status(record)
+        if host is None or record.state is State.ENDED:
+            return Status(Phase.ENDED, record.exit_code, record.reason)
+        return await host.status(record)
 
     async def bind(self, assignment: Assignment, known: Record | None) -> None:
         """`known`: as the journal has it. Raises Refusal, also if its host is offline and was never told."""

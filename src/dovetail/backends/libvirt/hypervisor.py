@@ -128,8 +128,6 @@ class Hypervisor(ConnectedHost):
         return self._meter.measure(await self._ours(found))
 
     async def status(self, record: Record) -> Status:
-        if record.state is State.ENDED:
-            return Status(Phase.ENDED, record.exit_code, record.reason)
         seen = await self.attempts.seen(record.key)
         started = seen is not None and not seen.never_ran  # off: its end is reported soon
         return Status(Phase.RUNNING if started else Phase.ACCEPTED, reason=record.stop_reason or "")

@@ -7,11 +7,11 @@ An agent waits for the next version of what there is for its node: orders, quest
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dovetail.backends.contract import CommandInput, Refusal
+from dovetail.backends.contract import Refusal
 from dovetail.backends.registered.calls import AgentCalls, CallKind
 from dovetail.backends.registered.sessions import AgentSessions
 
@@ -89,14 +89,3 @@ class NodeAgents:
         if found["refused"]:
             raise Refusal(found["refused"])
         return found
-
-    async def session(
-        self, node: str, key: str, kind: CallKind, given: CommandInput | None, **asked: Any
-    ) -> AsyncGenerator[bytes | int]:
-        if not self.has(node):
-            raise Refusal(f"node {node} has no agent that could do it; go there")
-        async with self.sessions.opened(node, given) as session:
-            self.calls.tell(node, kind, key, session=session.id, input=given is not None, **asked)
-            async with contextlib.aclosing(session.blocks()) as blocks:
-                async for block in blocks:
-                    yield block

@@ -137,21 +137,26 @@ class RegisteredBackend(VmsOfAgents):
             raise NoOutput(f"node {node} has no agent that could be asked for it; look there")
         return await self.agents.calls.ask(node, kind, key, **asked)
 
-    async def execute(
+    def execute(
         self, key: str, command: Sequence[str], given: CommandInput | None = None, terminal: TerminalSize | None = None
     ) -> AsyncGenerator[bytes | int]:
         size = None if terminal is None else {"rows": terminal.rows, "columns": terminal.columns}
-        node = self.book.running_on(key)
-        session = self.agents.session(node, key, "execute", given, command=list(command), terminal=size)
-        async with contextlib.aclosing(session) as blocks:
-            async for block in blocks:
-                yield block
+        return self._session(key, "execute", given, command=list(command), terminal=size)
 
-    async def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
-        session = self.agents.session(self.book.running_on(key), key, "attach", given)
-        async with contextlib.aclosing(session) as blocks:
-            async for block in blocks:
-                yield block
+    def attach(self, key: str, given: CommandInput | None = None) -> AsyncGenerator[bytes | int]:
+        return self._session(key, "attach", given)
+
+    async def _session(
+        self, key: str, kind: CallKind, given: CommandInput | None, **asked: Any
+    ) -> AsyncGenerator[bytes | int]:
+        node = self.book.running_on(key)
+        if not self.agents.has(node):
+            raise Refusal(f"node {node} has no agent that could do it; go there")
+        async with self.agents.sessions.opened(node, given) as session:
+            self.agents.calls.tell(node, kind, key, session=session.id, input=given is not None, **asked)
+            async with contextlib.aclosing(session.blocks()) as blocks:
+                async for block in blocks:
+                    yield block
 
     # --- for the nodes -----------------------------------------------------------------------------------------
 
