@@ -30,7 +30,7 @@ from dovetail.backends.docker.container_use import ContainerMeter
 from dovetail.backends.docker.deciding import Stage, moment
 from dovetail.backends.docker.engine_api import DockerApiError, EngineApi
 from dovetail.backends.docker.images import Images, labels_of_images
-from dovetail.backends.docker.node import Observer, cores, describe, engine_id
+from dovetail.backends.docker.node import cores, describe, engine_id
 from dovetail.backends.docker.sessions import attach_to, execute_in
 from dovetail.backends.docker.settings import DockerSettings, HostSettings
 from dovetail.backends.hosts.connected_host import ConnectedHost
@@ -71,8 +71,7 @@ class Host(ConnectedHost):
         self._info: dict[str, Any] = {}
         self._adopted = False
         self._outputs = LogStreams()
-        self._observer = Observer(self._api)
-        self._meter = ContainerMeter(self._api)
+        self._observer, self._meter = ContainerMeter(self._api), ContainerMeter(self._api)
         self.attempts = DockerAttempts(
             identity, self._api, journal, self._images, report, self._body_of, backend.parallel, self._check_connection
         )
@@ -208,7 +207,7 @@ class Host(ConnectedHost):
 
     async def _observe(self) -> None:
         while True:
-            await self._send(NodeObserved(self.name, await self._observer.observe()))
+            await self._send(NodeObserved(self.name, await self._observer.total()))
             await asyncio.sleep(self._backend.observe_interval_s)
 
     async def _remove_old(self) -> None:

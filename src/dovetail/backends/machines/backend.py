@@ -56,8 +56,7 @@ class MachineBackend(RegisteredBackend):
         return self.fleet.nodes
 
     async def prices(self) -> dict[str, Price]:
-        offers = {node.name: node.offer for node in self.fleet.nodes if node.offer is not None}
-        return {name: Price(offer.price_per_hour, offer.currency) for name, offer in offers.items()}
+        return self.fleet.prices()
 
     async def bind(self, assignment: Assignment) -> None:
         if not self.fleet.offers(assignment.node):

@@ -18,7 +18,7 @@ from typing import Protocol
 import structlog
 
 from dovetail.asyncio_tasks import cancel
-from dovetail.backends.contract import Assignment, NodeCredentials, Report
+from dovetail.backends.contract import Assignment, NodeCredentials, Price, Report
 from dovetail.backends.machines.join_scripts import JoinScripts
 from dovetail.backends.machines.journal import MachinePhase, MachineRow
 from dovetail.backends.machines.machine_table import MachineSlot, MachineTable
@@ -125,6 +125,10 @@ class Fleet:
     def nodes(self) -> list[Node]:
         """As they were last reported."""
         return list(self._nodes.reported.values())
+
+    def prices(self) -> dict[str, Price]:
+        offers = {node.name: node.offer for node in self.nodes if node.offer is not None}
+        return {name: Price(offer.price_per_hour, offer.currency) for name, offer in offers.items()}
 
     def __contains__(self, node: str) -> bool:
         """Whether its machine is wanted or exists."""

@@ -169,15 +169,13 @@ class OrderBook:
         for order in list(self._by_node.get(node, {}).values()):
             key = order.assignment.key
             await self._report(TaskFinished(order.assignment.task, key, None, order.stop_reason or reason))
-            self._drop(order)
-            self._remember(key, _End(node, None, reason))
+            self._end(order, _End(node, None, reason))
 
     async def refuse(self, node: str, reason: str, cause: FailureCause) -> None:
         """The machine never came to be: nothing that was ordered from it has run."""
         for order in list(self._by_node.get(node, {}).values()):
             await self._report(BindFailed(order.assignment.task, order.assignment.key, reason, cause))
-            self._drop(order)
-            self._remember(order.assignment.key, _End(None, None, reason))
+            self._end(order, _End(None, None, reason))
 
     def _keep(self, order: _Order) -> None:
         node, key = order.assignment.node, order.assignment.key
@@ -191,6 +189,10 @@ class OrderBook:
         orders.pop(key, None)
         if not orders:
             self._by_node.pop(node, None)
+
+    def _end(self, order: _Order, end: _End) -> None:
+        self._drop(order)
+        self._remember(order.assignment.key, end)
 
     def _remember(self, key: str, end: _End) -> _End:
         self._ends[key] = end
@@ -215,8 +217,7 @@ class OrderBook:
             return True
         exit_code, reason = _outcome(report, order.stop_reason)
         await self._report(TaskFinished(task, key, exit_code, reason))  # first: if this fails, the node reports again
-        self._drop(order)
-        self._remember(key, _End(node, exit_code, reason))
+        self._end(order, _End(node, exit_code, reason))
         return True
 
     def _take_unordered(self, node: str, report: TaskReport, *, ordered_elsewhere: bool) -> bool:

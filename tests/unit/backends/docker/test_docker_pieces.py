@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail.backends.attempt_journal import Journal, State
+from dovetail.backends.docker.container_use import memory_in_use_bytes, processor_time_s
 from dovetail.backends.docker.engine_api import FRAME_HEADER, unframed
 from dovetail.backends.docker.images import labels_of_images, login_for
-from dovetail.backends.docker.node import describe, memory_in_use_bytes, processor_time_s
+from dovetail.backends.docker.node import describe
 from dovetail.backends.docker.settings import HostSettings, Registry
 from dovetail.backends.log_streams import LogStreams, whole_characters
 

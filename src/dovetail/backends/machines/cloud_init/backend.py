@@ -89,8 +89,7 @@ class CloudInitBackend:
         return self.fleet.nodes
 
     async def prices(self) -> dict[str, Price]:
-        offers = {node.name: node.offer for node in self.fleet.nodes if node.offer is not None}
-        return {name: Price(offer.price_per_hour, offer.currency) for name, offer in offers.items()}
+        return self.fleet.prices()
 
     async def status(self, key: str) -> Status:
         record = await self._journal.get(key)
