@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import stats
 
 from dovetail.reports.charts import Line
-from dovetail.reports.comparison import CONFIDENCE, ReportRun
+from dovetail.reports.comparison import ReportRun, half_intervals
 from dovetail.simulate.run_figures import Course
 
 POINTS = 140
@@ -63,6 +62,6 @@ def _line(
     counted = np.sum(~np.isnan(table), axis=0)
     several = np.maximum(counted, 2)
     spread = np.where(counted > 1, np.sqrt(np.nansum((table - mean) ** 2, axis=0) / (several - 1)), 0.0)
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, several - 1) * spread / np.sqrt(several)
+    half = half_intervals(spread, several)
     low, high = np.clip(mean - half, 0.0, most), np.clip(mean + half, 0.0, most)
     return Line(name, colour, drawn, low.tolist(), high.tolist())

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from numpy.typing import ArrayLike
 
 from dovetail.reports.metrics import METRICS, Metric
 from dovetail.simulate.run_figures import RunFigures
@@ -115,8 +115,15 @@ def half_interval(values: Sequence[float]) -> float | None:
     """Half the width of the 95 % interval of a mean; None for fewer than two values."""
     if len(values) < 2:
         return None
-    error = float(np.std(values, ddof=1)) / len(values) ** 0.5
-    return float(float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error)
+    return float(half_intervals(np.std(values, ddof=1), len(values)))
+
+
+def half_intervals(deviation: ArrayLike, count: ArrayLike) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Half the width of the 95 % intervals of means of `count` values that deviate so much."""
+    from scipy import stats  # takes two seconds, only where somebody compares
+
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, np.asarray(count) - 1)
+    return np.asarray(quantile * np.asarray(deviation) / np.sqrt(count))
 
 
 def _chance(one: dict[int, float], other: dict[int, float]) -> float | None:
@@ -130,6 +137,8 @@ def _chance(one: dict[int, float], other: dict[int, float]) -> float | None:
         return 1.0
     if float(np.ptp(differences)) <= TINY * max(size, TINY):
         return 0.0  # the same difference every time
+    from scipy import stats
+
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 

@@ -118,6 +118,7 @@ class Executor:
         self._probing: asyncio.Task[bool] | None = None
         self._told = ""  # the failure of a probe that was logged last
         self._stopping: set[str] = set()  # keys whose Bind must not be sent any more
+        self._binding: set[str] = set()  # keys whose Bind is being answered
         self._breaker = Breaker(self._probe, self._subjects, self._changed, settings.slow_call)
         self._outgoing = OutgoingCommands(lambda command: self._breaker.doubts(command.task.workload))
 
@@ -222,6 +223,8 @@ class Executor:
     def _settled(self, kind: str, key: str, events: list[Event]) -> None:
         self._open.pop((kind, key), None)
         self._outgoing.forget((kind, key))
+        if kind == "bind" and ("stop", key) not in self._open:
+            self._stopping.discard(key)
         if not self._open:
             self._all_settled.set()
         self._tell(InboxEvents(events, [(kind, key)]))
@@ -230,11 +233,14 @@ class Executor:
         assert spec is not None
         if self.prepare is not None:
             spec = self.prepare(spec, command.task)
+        self._binding.add(command.key)
         try:
             asked = Assignment(command.key, command.task, command.node, spec, command.devices, command.gang)
             await self.backend.bind(asked)
         except Refusal as refusal:
             return [BindFailed(command.task, command.key, self.cleaned(str(refusal)), refusal.cause)]
+        finally:
+            self._binding.discard(command.key)
         return [TaskBound(command.task, command.key)]
 
     async def _stop(self, command: Stop) -> list[Event]:
@@ -242,6 +248,8 @@ class Executor:
             self._stopping.discard(command.key)
             return [moved]
         await self.backend.stop(command.key, command.reason)
+        if command.key in self._binding:  # its answer may be the only word about its end; it is not sent again
+            return []
         self._stopping.discard(command.key)
         if ("bind", command.key) in self._open:  # set aside for a retry, and must not run any more
             self._settled("bind", command.key, [])

@@ -24,7 +24,7 @@ def settings_for(url: str, **fields: Any) -> Ec2Settings:
         "secret_key": "testing",
         "endpoint_url": url,
         "timeout": 5,
-        "poll": 0.05,
+        "poll": 0.1,  # moto needs 10 ms for an answer
         "join": JOIN,
     }
     return Ec2Settings.model_validate({**given, **fields})

@@ -41,7 +41,7 @@ def in_room(on: Callable[[], list[str]]) -> MachineRoom:
     async def running() -> dict[str, str]:
         return {name: name for name in await asyncio.to_thread(on)}
 
-    return MachineRoom(running, look_s=0.1)
+    return MachineRoom(running, look_s=0.2)
 
 
 class MetalInRoom(MetalBackend):
