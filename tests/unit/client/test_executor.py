@@ -1,5 +1,6 @@
 """Functions as tasks of a real server, on the local backend: what `concurrent.futures` promises holds."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,16 @@ def test_a_call_takes_keywords_and_runs_as_a_task(executor: DovetailExecutor) ->
     task = executor.submit(calls.where)
     assert {future.result() for future in as_completed([words])} == {"one two"}
     assert task.result()["DOVETAIL_WORKLOAD"].startswith("call-")
+
+
+def test_users_of_tasks_may_answer_and_nobody_else_can_find_a_call(client: Client, tmp_path: Path) -> None:
+    with DovetailExecutor(client, folder=tmp_path, resources=SMALL, run={"env": {"MARK": "kept"}}) as executor:
+        asked = [executor.submit(os.getenv, name) for name in ("MARK", "DOVETAIL_CALL")]
+        command = executor.submit(Path.read_text, Path("/proc/self/cmdline"))
+        [folder] = tmp_path.glob("dovetail-calls-*")
+        assert oct(folder.stat().st_mode)[-4:] == "1733"
+        assert [one.result() for one in asked] == ["kept", None]
+        assert folder.name not in command.result()
 
 
 def test_an_exception_is_raised_here_with_the_traceback_of_the_task(executor: DovetailExecutor) -> None:

@@ -81,6 +81,7 @@ class DovetailExecutor(Executor):
         self._client = client or Client()
         self._owns_client = client is None
         self._folder = Path(tempfile.mkdtemp(prefix="dovetail-calls-", dir=folder)).resolve()
+        self._folder.chmod(remote_call.FOLDER_MODE)
         self._python = python
         self._prefix = f"{name}-{uuid.uuid4().hex[:8]}"
         self._fields = fields
@@ -98,7 +99,7 @@ class DovetailExecutor(Executor):
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._number += 1
             name = f"{self._prefix}-{self._number}"
-            call = _Call(name, self._folder / f"{name}.call", future)
+            call = _Call(name, self._folder / f"{uuid.uuid4().hex}.call", future)
             try:
                 remote_call.write_call(call.file, fn, args, kwargs)
             except Exception as error:
@@ -173,8 +174,9 @@ class DovetailExecutor(Executor):
 
     def _workload(self, call: _Call) -> dict[str, Any]:
         run: Mapping[str, Any] = self._fields.get("run", {})
-        command = [self._python, "-P", remote_call.__file__, str(call.file)]
-        return {**self._fields, "name": call.name, "run": {**run, "command": command}}
+        env = {**run.get("env", {}), remote_call.VARIABLE: str(call.file)}
+        command = [self._python, "-P", remote_call.__file__]
+        return {**self._fields, "name": call.name, "run": {**run, "env": env, "command": command}}
 
     def _cancel(self) -> int:
         told = 0

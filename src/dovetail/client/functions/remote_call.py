@@ -1,8 +1,12 @@
-"""One call of a function inside a task:  python -P remote_call.py FILE.call
+"""One call of a function inside a task:  DOVETAIL_CALL=FILE.call python -P remote_call.py
 
 The program that `executor` makes its tasks run. It uses nothing but the standard library and is started by its path, so
 that a task is ready in a few milliseconds. The file has two pickles: how to prepare the process, and the call. The
 outcome is written beside it as `FILE.outcome`, at once or not at all; the exit status is 1 if the function raised.
+
+Tasks may run as another user than who calls, so that all may write to the folder, and nobody may list it. The name of
+the file is random and stands in the environment, which other users cannot read either: only the task finds its call,
+and nobody else can leave an outcome for us to unpickle.
 """
 
 import os
@@ -13,6 +17,9 @@ from collections.abc import Callable
 from multiprocessing import spawn
 from pathlib import Path
 from typing import Any, NamedTuple
+
+VARIABLE = "DOVETAIL_CALL"
+FOLDER_MODE, FILE_MODE = 0o1733, 0o644
 
 
 class CallOutcome(NamedTuple):
@@ -35,6 +42,7 @@ def write_call(file: Path, function: Callable[..., Any], args: tuple[Any, ...], 
     if main is not None and b"__main__" in call:  # as multiprocessing does: the script is imported under another name
         prepared["init_main_from_path"] = str(Path(main).resolve())
     file.write_bytes(pickle.dumps(prepared) + call)
+    file.chmod(FILE_MODE)
 
 
 def read_outcome(call: Path) -> CallOutcome | None:
@@ -67,11 +75,12 @@ def _write(file: Path, outcome: CallOutcome) -> None:
         written = pickle.dumps((None, RuntimeError(words.strip().splitlines()[-1]), words))
     partial = file.with_suffix(".partial")
     partial.write_bytes(written)
+    partial.chmod(FILE_MODE)
     partial.replace(outcome_file(file))
 
 
 if __name__ == "__main__":
-    status = run(Path(sys.argv[1]))
+    status = run(Path(os.environ.pop(VARIABLE)))
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)  # threads that the function left behind do not keep the task running
