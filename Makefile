@@ -19,7 +19,7 @@ ONLY ?=
 ARGS ?=
 
 # Processes that run tests. More than two cores' worth: tests of servers mostly wait, and each server has one of them.
-WORKERS ?= 4
+WORKERS ?= 6
 
 # Compiled modules are kept, whatever the caller's shell says: the tests start hundreds of processes that import them.
 export PYTHONDONTWRITEBYTECODE :=

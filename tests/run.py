@@ -1,6 +1,6 @@
 """`make test`: pytest with its arguments, and once more, alone, what failed among the others.
 
-Many tests start real servers, and four run at once on two cores: what takes a second alone may take a minute there. So
+Many tests start real servers, and six run at once on two cores: what takes a second alone may take a minute there. So
 a few tests that failed are run again, one after the other in a process of their own. One that fails again fails the
 run; one that passes is named at the end, for whoever makes it independent of the machine. Tests of random examples are
 not run again: the example that failed is lost. Nor is anything when more failed than chance explains.
