@@ -112,10 +112,10 @@ class HostDomains:
                 domain.destroy()
 
     def remove(self, virt: Virt, key: str, *, disks: bool = True) -> None:
-        """The domain with its disks, unless they stay; the log stays. An adopted one only loses the mark."""
+        """The domain with its disks, unless they stay; the log stays. An adopted one only loses the mark: it is told by
+        its UUID, as a removal at the same time may have taken the mark already."""
         domain = self.find(virt, key)
-        mark = None if domain is None else mark_of(domain)
-        if domain is not None and (mark is None or not mark.adopted):
+        if domain is not None and str(domain.UUIDString()) == str(self.identity.uuid(key)):
             with already_so():
                 if domain.isActive():
                     domain.destroy()

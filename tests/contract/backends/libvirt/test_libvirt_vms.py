@@ -15,12 +15,15 @@ from tests.contract.backends.libvirt.rig import (
     libvirt_subject,
     start,
 )
-from tests.contract.backends.machine_control import define_foreign, remove_foreign, until
+from tests.contract.backends.machine_control import FOREIGN, define_foreign, remove_foreign, until
 from tests.servers.libvirt import LibvirtServer
 from tests.servers.tiny_guest import machine
 
 from dovetail.backends.contract import Phase, Refusal
+from dovetail.backends.libvirt.domains import HostDomains
+from dovetail.backends.libvirt.naming import DomainIdentity
 from dovetail.backends.libvirt.settings import LibvirtSettings
+from dovetail.backends.libvirt.storage import VmStorage
 from dovetail.model.event import NodeObserved, TaskFinished, TaskStarted
 from dovetail.model.workloads.workload import Workload
 
@@ -182,6 +185,20 @@ def test_a_vm_of_others_is_adopted_without_a_reboot_and_given_back_at_the_end(
             remove_foreign(server, "found")  # it is still defined
 
     run_async(scene)
+
+
+def test_an_adopted_vm_stays_defined_when_two_remove_it_at_once(libvirt_servers: Hosts) -> None:
+    server, identity, key = libvirt_servers[0], DomainIdentity("c1", "b1"), "1.0.1"
+    virt = server.connect()
+    theirs = virt.defineXML(FOREIGN.format(name="kept", pool=server.pool, args=""))
+    try:
+        domains = HostDomains(identity, VmStorage("default", identity, []), "none")
+        domains.adopted[key] = theirs.UUIDString()  # as the slower one sees it: the mark is gone, and this is not yet
+        domains.remove(virt, key, disks=False)
+        assert virt.lookupByName("kept").UUIDString() == theirs.UUIDString()
+    finally:
+        virt.close()
+        remove_foreign(server, "kept")
 
 
 def test_a_domain_that_a_migration_left_behind_goes_without_the_disks_that_it_shares(
