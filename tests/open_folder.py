@@ -23,5 +23,9 @@ def open_folder() -> Iterator[Path]:
 @cache
 def python_is_open() -> bool:
     """Whether other users can run the Python of the tests. One in a home is closed to them."""
-    real = Path(sys.executable).resolve()
-    return all(folder.stat().st_mode & 0o001 for folder in (real, *real.parents))
+    return is_open(Path(sys.executable).resolve())
+
+
+def is_open(path: Path) -> bool:
+    """Whether other users can reach it."""
+    return all(folder.stat().st_mode & 0o001 for folder in path.parents) and bool(path.stat().st_mode & 0o005)

@@ -30,8 +30,8 @@ can_make_venv() {
     "$1" -c 'import ensurepip, venv' >/dev/null 2>&1
 }
 
-# The microseconds of a processor that a candidate needs for a little work. Builds of one version differ by half: what a version manager
-# compiles is often not optimised.
+# The microseconds of a processor that a candidate needs for a little work. Builds of one version differ by half: what
+# a version manager compiles is often not optimised.
 time_of_work() {
     "$1" - <<'EOF'
 from time import process_time

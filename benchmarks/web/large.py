@@ -1,7 +1,6 @@
 """A server with a large cluster that is in use, and browsers that are logged in to it."""
 
 import random
-import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from tests.servers.browser import missing, program
 
 from benchmarks.control.server import ANSWER_WITHIN_S, Server, running
 from benchmarks.harness import Bench, NotRun
 from dovetail.backends.simulated.settings import LeafSpine, SimulatedSettings
 
-PROGRAM = "/usr/bin/chromium"
 #: 5 × 5 × 50 = 1,250 nodes, 10,000 GPUs.
 FLEET = SimulatedSettings(
     leaf_spine=LeafSpine(prefix="gpu", spines=5, leaves_per_spine=5, nodes_per_leaf=50, racks_per_leaf=5, zones=5),
@@ -74,17 +73,15 @@ def _starter(folder: Path, name: str, program: str) -> Path:
 @contextmanager
 def chromium(folder: Path | None = None) -> Iterator[Any]:
     """`folder`: where to put a starter that gives everybody else the processor first."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError as error:
-        raise NotRun("needs the package playwright") from error
-    if shutil.which(PROGRAM) is None:
-        raise NotRun("needs the program chromium (Debian: chromium)")
-    program = PROGRAM
+    found = program()
+    if found is None or missing():
+        raise NotRun(missing())
+    from playwright.sync_api import sync_playwright
+
     if folder is not None:
-        program = str(_starter(folder, "modest-chromium", PROGRAM))
+        found = str(_starter(folder, "modest-chromium", found))
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=_OPTIONS)
+        browser = driver.chromium.launch(executable_path=found, args=_OPTIONS)
         try:
             yield browser
         finally:

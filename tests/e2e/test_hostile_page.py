@@ -7,7 +7,6 @@ it is the Host that it cannot change, and for the server's real address the Orig
 
 import contextlib
 import json
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
+from tests.servers.browser import missing, program
 
 from dovetail.client import Client
 
@@ -98,11 +98,11 @@ class _Answers(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def browser(folder: Path, url: str) -> Iterator[None]:
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("chromium is not installed")
+    chromium = program()
+    if chromium is None:
+        pytest.skip(missing())
     names = "--host-resolver-rules=MAP evil.test 127.0.0.1"
-    command = [program, *OPTIONS, names, f"--user-data-dir={folder}", url]
+    command = [chromium, *OPTIONS, names, f"--user-data-dir={folder}", url]
     with (folder.parent / "browser.log").open("w") as log:
         running = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         try:

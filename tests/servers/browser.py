@@ -28,10 +28,11 @@ def missing() -> str:
         import playwright.sync_api  # noqa: F401
     except ImportError:
         return "the package playwright is missing"
-    return "" if _program() else "the program chromium is missing (Debian: chromium-headless-shell)"
+    return "" if program() else "the program chromium is missing (Debian: chromium-headless-shell)"
 
 
-def _program() -> str | None:
+def program() -> str | None:
+    """Where Chromium is; None where there is none."""
     return next(filter(None, map(shutil.which, _PROGRAMS)), None)
 
 
@@ -63,7 +64,7 @@ def browser() -> Iterator[Any]:
     expect.set_options(timeout=PATIENCE_MS)
 
     with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=_program(), args=_OPTIONS)
+        started = driver.chromium.launch(executable_path=program(), args=_OPTIONS)
         try:
             yield started
         finally:

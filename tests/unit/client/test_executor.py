@@ -8,11 +8,13 @@ from concurrent.futures import CancelledError, as_completed
 from pathlib import Path
 
 import pytest
+from tests.open_folder import is_open, open_folder, python_is_open
 from tests.patience import PATIENCE_S, wait_for
 from tests.unit.api.server import serving
 from tests.unit.client import calls
 
 from dovetail.client import CallFailed, Client, ConnectError, DovetailError, DovetailExecutor
+from dovetail.client.functions import remote_call
 from dovetail.control.settings import Settings
 
 pytestmark = pytest.mark.xdist_group("executor")
@@ -55,9 +57,32 @@ def test_users_of_tasks_may_answer_and_nobody_else_can_find_a_call(client: Clien
         asked = [executor.submit(os.getenv, name) for name in ("MARK", "DOVETAIL_CALL")]
         command = executor.submit(Path.read_text, Path("/proc/self/cmdline"))
         [folder] = tmp_path.glob("dovetail-calls-*")
-        assert oct(folder.stat().st_mode)[-4:] == "1733"
+        assert oct(folder.stat().st_mode)[-4:] == "0733"
         assert [one.result() for one in asked] == ["kept", None]
         assert folder.name not in command.result()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run commands as other users")
+@pytest.mark.skipif(
+    not (python_is_open() and is_open(Path(remote_call.__file__))), reason="other users cannot reach our programs"
+)
+def test_a_call_that_is_tried_again_as_another_user_has_the_outcome_of_the_last_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with open_folder() as above:
+        monkeypatch.chdir(above)
+        folder = above / "shared"
+        folder.mkdir()
+        folder.chmod(remote_call.FOLDER_MODE)
+        call = folder / "secret.call"
+        remote_call.write_call(call, os.getuid, (), {})
+        for user in (65533, 65534):
+            command = [sys.executable, "-P", remote_call.__file__]
+            subprocess.run(command, check=True, user=user, group=user, cwd="/", env={remote_call.VARIABLE: str(call)})
+            outcome = remote_call.read_outcome(call)
+            assert outcome is not None
+            assert (outcome.value, outcome.error) == (user, None)
+            call.with_suffix(".partial").touch(mode=0o600)  # as a try leaves it that is killed while it writes
 
 
 def test_an_exception_is_raised_here_with_the_traceback_of_the_task(executor: DovetailExecutor) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 VARIABLE = "DOVETAIL_CALL"
-FOLDER_MODE, FILE_MODE = 0o1733, 0o644
+FOLDER_MODE, FILE_MODE = 0o733, 0o644
 
 
 class CallOutcome(NamedTuple):
@@ -32,6 +32,10 @@ class CallOutcome(NamedTuple):
 
 def outcome_file(call: Path) -> Path:
     return call.with_suffix(".outcome")
+
+
+def _partial_file(call: Path) -> Path:
+    return call.with_suffix(".partial")
 
 
 def write_call(file: Path, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -55,7 +59,8 @@ def read_outcome(call: Path) -> CallOutcome | None:
 
 
 def run(file: Path) -> int:
-    outcome_file(file).unlink(missing_ok=True)  # of an attempt before this one
+    for left in (outcome_file(file), _partial_file(file)):  # by an attempt before this one, maybe of another user
+        left.unlink(missing_ok=True)
     try:
         with file.open("rb") as stream:
             spawn.prepare(pickle.load(stream))  # noqa: S301 - the program that submitted this task wrote it
@@ -73,7 +78,7 @@ def _write(file: Path, outcome: CallOutcome) -> None:
     except Exception as problem:
         words = outcome.trace or f"the result cannot be pickled: {problem}"
         written = pickle.dumps((None, RuntimeError(words.strip().splitlines()[-1]), words))
-    partial = file.with_suffix(".partial")
+    partial = _partial_file(file)
     partial.write_bytes(written)
     partial.chmod(FILE_MODE)
     partial.replace(outcome_file(file))
