@@ -11,12 +11,12 @@ one as there was then.
 
 import gc
 
-YOUNG = 6_000  # new objects until they are collected, which takes some milliseconds
-TOO_MANY = 2 * YOUNG  # so many of one turn are tasks: they are set aside without a look at each
-COLLECTIONS = 4  # of young objects, until all that survived them are set aside
+YOUNG = 1_500  # new objects until they are collected, which takes a part of a millisecond
+TOO_MANY = 12_000  # so many of one turn are tasks: they are set aside without a look at each
+COLLECTIONS = 16  # of young objects, until all that survived them are set aside
 LEAST_FOR_FULL = 2_000_000
 #: Python's own limits, for work that keeps the control loop from its turns.
-_LATEST = 100 * YOUNG, 20, 50
+_LATEST = 600_000, 20, 50
 
 
 class GarbageCollector:
