@@ -27,6 +27,8 @@ from dovetail.store.contract import Store
 MOST_WAITING = 2000  # steps
 PART_OF_ALL = 4  # a segment is at most such a part of the largest size
 OWNER_ONLY = 0o600
+#: What is written meanwhile is written together: a thread that wakes up takes the interpreter from the control loop.
+REST_S = 0.05
 
 log = structlog.get_logger()
 
@@ -54,6 +56,7 @@ class RecordingService:
         self._scheduling: dict[str, Any] = scheduling.model_dump(mode="json", exclude_unset=True)
         self._work: queue.SimpleQueue[_NewSegment | Batch | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._ends = threading.Event()
         self._began_at = 0.0
         self._gap = False  # steps were left out
         self._full = False  # the segment is as large as it may be
@@ -66,6 +69,7 @@ class RecordingService:
         if not self._settings.enabled:
             return
         self._began_at = now
+        self._ends.clear()
         self._work.put(_NewSegment(now, lambda: snapshot, continues=False))
         self._thread = threading.Thread(target=self._write_all, name="recording", daemon=True)
         self._thread.start()
@@ -94,6 +98,7 @@ class RecordingService:
         """Everything is written when it returns."""
         if self._thread is not None:
             self._work.put(None)
+            self._ends.set()
             self._thread.join()
             self._thread = None
 
@@ -122,6 +127,7 @@ class RecordingService:
                     self._append(step_line(item))
                 if self._work.empty():
                     self._flush(zlib.Z_SYNC_FLUSH)
+                    self._ends.wait(REST_S)
             except Exception as error:  # whatever it is, scheduling goes on; the next segment tries again
                 log.warning("the recording was interrupted", error=str(error))
                 self._drop_file()

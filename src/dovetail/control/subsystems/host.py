@@ -25,6 +25,8 @@ from dovetail.model.plugin_loading import PluginError, load_object
 from dovetail.store.subsystem_tables import SubsystemTables
 
 SUPERVISE_S = 0.5
+#: Steps are handed on together, once in so long: each thread that wakes up takes the interpreter from the control loop.
+GATHERED_S = 0.04
 
 log = structlog.get_logger()
 
@@ -40,6 +42,7 @@ class SubsystemHost:
         self._hosted: dict[str, _Hosted] = {}
         self._unusable: dict[str, str] = {}  # by name: why it cannot be loaded
         self._watching: asyncio.Task[None] | None = None
+        self._gathered: list[DurableStep] = []
         for name in dict.fromkeys([*given, *(one.name for one in BUILT_IN.values() if one.always)]):
             try:
                 self._hosted[name] = _Hosted(find_subsystem(name), given.get(name, {}), folder / name)
@@ -69,6 +72,7 @@ class SubsystemHost:
     async def stop(self) -> None:
         """What is queued is still taken, as far as a few seconds allow."""
         await cancel(self._watching)
+        self._hand_on()
         runners = list(self._runners())
         for runner in runners:
             runner.request_stop()
@@ -80,8 +84,15 @@ class SubsystemHost:
     # --- at work -----------------------------------------------------------------------------------------------
 
     def feed(self, step: DurableStep) -> None:
+        if not self._gathered:
+            asyncio.get_running_loop().call_later(GATHERED_S, self._hand_on)
+        self._gathered.append(step)
+
+    def _hand_on(self) -> None:
+        steps, self._gathered = self._gathered, []
         for runner in self._runners():
-            runner.feed(step)
+            for step in steps:
+                runner.feed(step)
 
     def metrics(self, name: str) -> Any:
         """What the declared metrics function of a subsystem made."""

@@ -22,9 +22,6 @@ import structlog
 
 from dovetail.control.subsystems.contract import DurableStep, Subsystem
 
-#: A subsystem that has taken all steps rests for so long before it takes the next ones.
-REST_S = 0.02
-
 log = structlog.get_logger()
 
 
@@ -209,8 +206,6 @@ class _Life:
                 if not self._steps and not self._ending:
                     await self._wakened.wait()
                 self._asleep = False
-                if not self._ending:
-                    await asyncio.sleep(REST_S)  # meanwhile steps gather, and nobody has to be woken
 
     async def _beat(self) -> None:
         while True:
