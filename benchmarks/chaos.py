@@ -23,6 +23,7 @@ from dovetail.backends.contract import Backend
 from dovetail.backends.registry import BackendKind
 from dovetail.backends.simulated.backend import SimulatedBackend
 from dovetail.backends.simulated.settings import SimulatedSettings
+from dovetail.cli.program.loop import server_runner
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.model.command import task_of_key
@@ -116,8 +117,8 @@ def _say_nothing() -> None:
 def chaos(_: Bench) -> Iterator[tuple[str, Measured]]:
     _say_nothing()
     for fault in FAULTS:
-        with tempfile.TemporaryDirectory() as folder, quiet():
-            well, ill, faults = asyncio.run(_trial(Path(folder), fault))
+        with tempfile.TemporaryDirectory() as folder, quiet(), server_runner() as runner:
+            well, ill, faults = runner.run(_trial(Path(folder), fault))
         ratios = [beside / before for before, beside in zip(well, ill, strict=True)]
         how = f"ratio of medians of {len(ratios)} rounds"
         yield P99[fault].name, Measured(median(ill) / median(well), min(ratios), max(ratios), how)

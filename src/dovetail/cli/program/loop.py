@@ -3,10 +3,15 @@ collector that runs seldom."""
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 COLLECTED_AFTER = 20_000, 20, 20
+#: How long a thread may keep the interpreter while another wants it. Requests give it up at every write to a socket,
+#: and would wait for Python's usual 5 ms each time while a step is written.
+_SWITCH_S = 0.0005
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -15,6 +20,18 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:  # not made for this platform
         return None
     return uvloop.new_event_loop
+
+
+@contextmanager
+def server_runner() -> Iterator[asyncio.Runner]:
+    """Runs a control plane as a server does."""
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
+    try:
+        with asyncio.Runner(loop_factory=fast_loop()) as runner:
+            yield runner
+    finally:
+        sys.setswitchinterval(usual_s)
 
 
 def run_fast(whole: Coroutine[Any, Any, None]) -> None:

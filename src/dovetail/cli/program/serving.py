@@ -23,7 +23,7 @@ from dovetail.access.known_servers import KnownServer, forget_server, note_serve
 from dovetail.api.app import create_app
 from dovetail.api.protocol.connections import bounded_http, within_open_files
 from dovetail.asyncio_tasks import cancel
-from dovetail.cli.program.loop import fast_loop
+from dovetail.cli.program.loop import server_runner
 from dovetail.cli.terminal.failure import Failure
 from dovetail.control.errors import StoreError
 from dovetail.control.plane import ControlPlane
@@ -32,9 +32,6 @@ from dovetail.control.telemetry.logs import configure_logs
 
 _FINISH_WITHIN_S = 2  # stopping must not wait for a client that reads slowly
 _BACKLOG = 2048
-#: How long a thread may keep the interpreter while another wants it. Requests give it up at every write to a socket,
-#: and would wait for Python's usual 5 ms each time while a step is written.
-_SWITCH_S = 0.0005
 _KEEP_ALIVE_S = 75  # longer than the usual heartbeat: a new connection costs more than a heartbeat, with TLS many times
 
 log = structlog.get_logger()
@@ -51,9 +48,8 @@ def serve_until_stopped(settings: Settings, announce: Announce, beside: Beside |
         for_people = settings.logging.model_copy(update={"format": "console"})
         settings = settings.model_copy(update={"logging": for_people})
     configure_logs(settings.logging.level, settings.logging.format)
-    sys.setswitchinterval(_SWITCH_S)
     listener = bound(settings.listen.host, settings.listen.port)
-    with contextlib.closing(listener), asyncio.Runner(loop_factory=fast_loop()) as runner:
+    with contextlib.closing(listener), server_runner() as runner:
         runner.run(_serve(settings, listener, announce, beside))
 
 
