@@ -1,6 +1,6 @@
 """One attempt in the simulated world: its fate, its progress and its log.
 
-It keeps what reports and logs need, not the workload, whose definition may be large: a hundred thousand attempts are
+It keeps what reports and logs need, not the workload, whose definition may be large: ten thousand attempts are
 remembered. Times are virtual seconds since the epoch.
 
 A log is a few lines with their times. It only grows, so byte offsets stay valid, and it is ASCII, so a chunk never cuts

@@ -26,7 +26,7 @@ from dovetail.model.failure_cause import FailureCause
 from dovetail.model.node import Node
 from dovetail.model.resources import SLOTS, Amounts
 
-REMEMBERED = 50_000
+REMEMBERED = 10_000  # of more than a kilobyte each; the store knows those that ended longer ago
 HOUR_S = 3600.0
 RUNS = {"running": True}
 FEW_STALE = 1000  # with fewer stale entries the heap is not cleaned

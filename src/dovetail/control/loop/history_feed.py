@@ -20,7 +20,7 @@ from dovetail.control.loop.store_access import on_store_thread
 from dovetail.store.contract import EventFilter, Store
 
 LINES_AT_ONCE = 500
-LINES_KEPT = 10_000
+LINES_KEPT = 10_000  # of a kilobyte each, and at times a tenth more
 PACE_S = 0.05  # between two reads, for each ten listeners: many get a burst in few pieces, which keeps them cheap
 PACE_A_LINE_S = 0.002  # of a burst, where nobody wants every line
 SLOWEST_PACE_S = 1.0
@@ -105,7 +105,7 @@ class HistoryFeed:
                     self._kept, self._before_kept = [], lines[0].seq - 1
                 self._kept += lines
                 self._newest = lines[-1].seq
-            if len(self._kept) > 2 * LINES_KEPT:
+            if len(self._kept) > 1.1 * LINES_KEPT:
                 self._before_kept = self._kept[-LINES_KEPT - 1].seq
                 del self._kept[:-LINES_KEPT]
             pace_s = PACE_S * max(1.0, len(self._listeners) / 10)
