@@ -15,7 +15,7 @@ from dovetail.cluster.state import Cluster
 from dovetail.engine.state.work import Work
 from dovetail.model.device import WHOLE
 from dovetail.model.resources import GPU
-from dovetail.model.task import TaskState
+from dovetail.model.task import FINISHED, TaskState
 from dovetail.model.workloads.affinity import HOST
 
 
@@ -70,7 +70,12 @@ def check_work(works: Iterable[Work]) -> None:
     """Count the tasks of live work again."""
     for work in works:
         states = Counter(task.state for task in work.tasks.values())
-        states[TaskState.PENDING] += work.replicas - len(work.tasks)
+        fresh = sum(replica not in work.tasks for replica in work.waiting)
+        states[TaskState.PENDING] += fresh
+        together = work.replicas - len(work.tasks) - fresh  # ended, as did the first of those that were never placed
+        if together:
+            first = next(one for one in work.tasks.values() if one.state in FINISHED and not one.attempt)
+            states[first.state] += together
         started = states[TaskState.RUNNING] + states[TaskState.STOPPING]
         found = (work.pending, work.holding, work.started, work.stopping, work.succeeded, work.failed, work.stopped)
         counted = (

@@ -14,8 +14,9 @@ from dovetail.model.record import (
     TaskRecord,
     WorkloadRecord,
 )
-from dovetail.model.task import TaskId, TaskState
+from dovetail.model.task import TaskId
 from dovetail.model.workloads.workload import Workload
+from dovetail.store.unwritten import with_unwritten
 
 
 @dataclass
@@ -63,9 +64,10 @@ class Notebook:
         return [id_ for id_, record in sorted(self.workloads.items()) if not record.state.finished]
 
     def tasks_of(self, id_: int) -> list[TaskRecord]:
-        """By replica; one that was never written is as it was on submission."""
-        tasks = (TaskId(id_, replica) for replica in range(self.specs[id_].replicas))
-        return [self.tasks.get(task) or fresh(task) for task in tasks]
+        """By replica; one that was never written never left the queue."""
+        replicas = self.specs[id_].replicas
+        tasks = (TaskId(id_, replica) for replica in range(replicas))
+        return with_unwritten(self.workloads[id_], [self.tasks[task] for task in tasks if task in self.tasks], replicas)
 
     def snapshot(self) -> Snapshot:
         return Snapshot(
@@ -95,7 +97,3 @@ class Notebook:
             tasks=self.tasks_of(id_),
             notes=self.notes.get(id_),
         )
-
-
-def fresh(task: TaskId) -> TaskRecord:
-    return TaskRecord(task, TaskState.PENDING, 0, None, None, "", "", None, None, None, None)

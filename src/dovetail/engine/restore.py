@@ -207,7 +207,7 @@ def _queue(state: EngineState, terms: Terms, namespace: str) -> int:
 def _restore_task(work: Work, record: TaskRecord) -> str | None:
     """Returns the node it holds, if any."""
     replica = record.task.replica
-    if record.state is TaskState.PENDING and record.attempt == 0:
+    if record.state is TaskState.PENDING and record.attempt == 0 and not record.message:
         work.waiting.append(replica)
         return None
     work.tasks[replica] = LiveTask.of_record(record)

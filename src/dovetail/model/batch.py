@@ -22,6 +22,7 @@ from dovetail.model.record import (
     WorkloadRecord,
 )
 from dovetail.model.recovery import RecoveryNote
+from dovetail.model.task import TaskState
 
 #: A step is written for what was heard alone, if that is so much.
 HEARD_KEPT = 1000
@@ -36,13 +37,24 @@ class PolicySwitch:
     message: str
 
 
+class EndedTogether(NamedTuple):
+    """So many tasks of a workload, none of which was ever placed, ended with it. They have no records of their own."""
+
+    workload: int
+    tasks: int
+    state: TaskState
+    reason: str
+    message: str
+
+
 @dataclass(slots=True)
 class Changes:
-    """Everything that one scheduling cycle changed, each record once, in its latest state. `switches`, `recoveries`,
-    `preempted` and `quarantined` are only for metrics and messages."""
+    """Everything that one scheduling cycle changed, each record once, in its latest state. `ended_together`,
+    `switches`, `recoveries`, `preempted` and `quarantined` are only for metrics and messages."""
 
     workloads: list[WorkloadRecord] = field(default_factory=list)
     tasks: list[TaskRecord] = field(default_factory=list)
+    ended_together: list[EndedTogether] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)
     nodes: list[NodeRecord] = field(default_factory=list)
     nodes_gone: list[str] = field(default_factory=list)

@@ -37,8 +37,7 @@ from dovetail.store.unwritten import fresh_task
 
 SUMMARY = [column for column in workloads.columns if column.name not in ("spec_json", "shape")]
 
-#: A task without a row, but for its workload and its replica.
-FRESH = {column.name: getattr(fresh_task(0, 0), column.name, None) for column in tasks.columns} | {"devices": []}
+_FRESH = {column.name: getattr(fresh_task(0, 0), column.name, None) for column in tasks.columns} | {"devices": []}
 
 #: What a person looks for first. Tasks without a row have waited from the start: nothing is unusual about them.
 _RANKS = {
@@ -92,17 +91,18 @@ class ActivityReads(ABC):
                 select(func.count(), func.count().filter(_rank() < _FRESH_RANK)).where(wanted)
             ).one()
             fresh: list[int] = []
-            if state in (None, TaskState.PENDING):
+            unwritten = unwritten_row(connection, workload_id)
+            if state in (None, unwritten["state"]):
                 known = select(tasks.c.replica).where(tasks.c.workload == workload_id)
                 fresh = sorted(set(range(replicas)).difference(connection.scalars(known)))
             first, total = written[1], written[0] + len(fresh)
-            # In order: rows before the fresh tasks, the fresh tasks, the other rows.
+            # In order: rows before the tasks without one, these, the other rows.
             head = _slice(offset, limit, 0, first)
             middle = _slice(offset, limit, first, first + len(fresh))
             tail = _slice(offset, limit, first + len(fresh), total)
             items = [
                 *_task_rows(connection, ordered, head.start, len(head)),
-                *(FRESH | {"workload": workload_id, "replica": fresh[place - first]} for place in middle),
+                *(unwritten | {"replica": fresh[place - first]} for place in middle),
                 *_task_rows(connection, ordered, tail.start - len(fresh), len(tail)),
             ]
         return ListSlice(items, total)
@@ -189,6 +189,19 @@ def id_in(cursor: str) -> int:
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
         raise ValueError(f"{cursor[:40]!r} is not a cursor that a page gave; leave it out to start from the newest")
     return int(cursor)
+
+
+def unwritten_row(connection: Connection, workload_id: int) -> dict[str, Any]:
+    """A task of the workload that has no row, but for its replica: by the rule of `unwritten`."""
+    of_workload = tasks.c.workload == workload_id
+    waiting = select(func.count()).where(of_workload, tasks.c.state == TaskState.PENDING).scalar_subquery()
+    is_fresh = select(workloads.c.pending > waiting).where(workloads.c.id == workload_id)
+    ended = select(tasks).where(of_workload, tasks.c.attempt == 0, tasks.c.finished_at.is_not(None))
+    if not connection.scalar(is_fresh):
+        last = connection.execute(ended.order_by(tasks.c.replica.desc()).limit(1)).mappings().first()
+        if last is not None:
+            return with_devices(dict(last))
+    return _FRESH | {"workload": workload_id}
 
 
 def with_devices(row: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dovetail.model.reason import explanation_dict
 from dovetail.model.record import BackendRecord, TokenRecord
 from dovetail.model.task import WorkloadState
 from dovetail.store import workload_list
-from dovetail.store.activity import FRESH, SUMMARY, id_in, with_devices
+from dovetail.store.activity import SUMMARY, id_in, unwritten_row, with_devices
 from dovetail.store.contract import DecisionPlace, Page, WorkloadFilter
 from dovetail.store.cost_facts import CostReads
 from dovetail.store.schema import (
@@ -122,8 +122,8 @@ class Reads(CostReads):
                 tasks.c.workload == workload_id, tasks.c.replica >= wanted.start, tasks.c.replica < wanted.stop
             )
             written = {row["replica"]: with_devices(dict(row)) for row in connection.execute(query).mappings()}
-        fresh = FRESH | {"workload": workload_id}
-        return [written.get(replica) or fresh | {"replica": replica} for replica in wanted]
+            unwritten = unwritten_row(connection, workload_id) if len(written) < len(wanted) else {}
+        return [written.get(replica) or unwritten | {"replica": replica} for replica in wanted]
 
     def node_tasks(self, node: str) -> list[dict[str, Any]]:
         held = select(tasks).where(tasks.c.node == node, text(HOLDS_NODE)).subquery()

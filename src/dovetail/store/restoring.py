@@ -1,8 +1,8 @@
 """Reading everything a restart needs, in one consistent view.
 
-Guarantees: unfinished workloads only, each with all its replicas (finished ones too, fresh ones filled in by the rule
-of `unwritten`) in order; nodes by row; the open outbox in the order given; ids that were never used before. Equal
-shapes are one string object, so that whoever parses them can do it once a shape.
+Guarantees: unfinished workloads only, each with all its replicas in order (finished ones too; those without rows are
+filled in by the rule of `unwritten`); nodes by row; the open outbox in the order given; ids that were never used
+before. Equal shapes are one string object, so that whoever parses them can do it once a shape.
 
 It runs once a process, over up to hundreds of thousands of rows: rows are taken as the driver's tuples, because the
 database layer's row objects would double the time. Whoever calls it pauses the garbage collector, which would only look
@@ -33,7 +33,7 @@ from dovetail.model.reservation import Target
 from dovetail.model.task import TaskId, TaskState, WorkloadState
 from dovetail.store import schema
 from dovetail.store.contract import StoreError
-from dovetail.store.unwritten import with_fresh
+from dovetail.store.unwritten import with_unwritten
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -96,7 +96,7 @@ def _workloads(connection: Connection) -> list[RestoredWorkload]:
         if id_ in found:
             found[id_].notes = notes
     for workload in found.values():
-        workload.tasks = with_fresh(workload.id, workload.tasks, 0, workload.replicas)
+        workload.tasks = with_unwritten(workload.record, workload.tasks, workload.replicas)
     return [found[id_] for id_ in sorted(found)]
 
 

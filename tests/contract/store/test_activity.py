@@ -1,5 +1,6 @@
 """What a store says of the past: attempts, unusual tasks first, events with names, hours that were used."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,6 +103,25 @@ def test_failed_and_unusual_tasks_come_first_and_every_task_comes_once(store: St
     failed = store.unusual_tasks(1, limit=1, state="failed")
     assert ([row["replica"] for row in failed.items], failed.total) == ([4], 2)
     assert [row["replica"] for row in store.unusual_tasks(1, 10, state="pending").items] == [8, 5, 7]
+
+
+@pytest.mark.parametrize("state", [TaskState.CANCELLED, TaskState.FAILED])
+def test_tasks_without_rows_that_ended_with_their_workload_are_like_the_last_with_one(
+    store: Store, state: TaskState
+) -> None:
+    store.write(Batch(submitted=[new_workload(1, replicas=5)]))
+    ended = {"attempt": 0, "node": None, "backend": None, "placed_at": None, "finished_at": NOW, "message": "enough"}
+    known = [task_record(1, 0, TaskState.STOPPING), task_record(1, 1, state, **ended)]
+    count = {"failed" if state is TaskState.FAILED else "cancelled": 4}
+    record = workload_record(1, WorkloadState.RUNNING, pending=0, active=1, **count)
+    store.write(Batch(changes=Changes(workloads=[record], tasks=known)))
+    found = {row["replica"]: row for row in store.tasks(1)}
+    assert [found[replica] for replica in (2, 3, 4)] == [found[1] | {"replica": replica} for replica in (2, 3, 4)]
+    unusual = store.unusual_tasks(1, 10, state=str(state))
+    assert ({row["replica"] for row in unusual.items}, unusual.total) == ({1, 2, 3, 4}, 4)
+    assert store.unusual_tasks(1, 10, state="pending").total == 0
+    (restored,) = store.restore().workloads
+    assert restored.tasks == [*known, *[replace(known[1], task=TaskId(1, replica)) for replica in (2, 3, 4)]]
 
 
 def test_events_name_their_workload_and_are_paged_both_ways(store: Store) -> None:

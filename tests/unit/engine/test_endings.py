@@ -1,4 +1,5 @@
-"""The tasks of a large workload end some at a time, so that nobody waits for the end of thousands."""
+"""The tasks of a large workload that hold a node end some at a time, so that nobody waits for the end of thousands.
+Those that were never placed end at once."""
 
 import pytest
 from tests.unit.engine.scene import Scene
@@ -8,7 +9,7 @@ from dovetail.model.command import Stop
 from dovetail.model.event import CancelAsked, NodeDrained, RetryAsked, Tick
 from dovetail.model.task import TaskState, WorkloadState
 
-AT_ONCE, RUNNING, MANY = 40, 50, 100
+AT_ONCE, RUNNING, MANY = 40, 90, 140
 LIMIT = 5
 
 
@@ -33,8 +34,8 @@ def stopped_first(scene: Scene) -> list[Stop]:
 
 
 def counts(scene: Scene) -> dict[TaskState, int]:
-    states = [live.state for live in scene.work("many").tasks.values()]
-    return {state: states.count(state) for state in dict.fromkeys(states)}
+    work = scene.work("many")
+    return {TaskState.STOPPING: work.stopping, TaskState.CANCELLED: work.stopped}
 
 
 def test_no_event_ends_more_than_so_many(scene: Scene) -> None:
@@ -42,7 +43,7 @@ def test_no_event_ends_more_than_so_many(scene: Scene) -> None:
     while scene.engine._state.ending:
         assert scene.engine.busy
         told.append(len(some(scene)))
-    assert told == [AT_ONCE, RUNNING - AT_ONCE, 0]
+    assert told == [AT_ONCE, AT_ONCE, RUNNING - 2 * AT_ONCE]
     assert counts(scene) == {TaskState.STOPPING: RUNNING, TaskState.CANCELLED: MANY - RUNNING}
     scene.stopped()
     assert scene.record("many").state is WorkloadState.CANCELLED
@@ -73,17 +74,53 @@ def test_a_restart_goes_on_with_it(scene: Scene, chunks: int) -> None:
     assert counts(scene) == {TaskState.STOPPING: RUNNING, TaskState.CANCELLED: MANY - RUNNING}
 
 
-def test_a_workload_that_can_never_start_fails_likewise_and_a_restart_goes_on(scene: Scene) -> None:
+def test_a_workload_that_can_never_start_fails_at_once(scene: Scene) -> None:
     scene.submit("first", cpu=0)
     scene.submit("late", after={"first": "succeeded"}, replicas=MANY)
     scene.tick()
     scene.started("first")
     scene.end("first", code=1)
-    assert scene.record("late").failed == AT_ONCE
-    scene.restart()
-    scene.tick()
     assert (scene.record("late").state, scene.record("late").failed) == (WorkloadState.FAILED, MANY)
     assert scene.why("late")[0] == "dependency_failed"
+
+
+def test_of_tasks_that_were_never_placed_the_first_have_records_and_the_others_are_a_number(scene: Scene) -> None:
+    scene.submit("waits", replicas=MANY)
+    scene.tick()
+    scene.engine.handle(CancelAsked(scene.ids["waits"], "enough"), scene.now)
+    changes = scene.engine.take_changes(scene.now)
+    assert {task.state for task in changes.tasks} == {TaskState.CANCELLED}
+    (together,) = changes.ended_together
+    assert together[2:] == (TaskState.CANCELLED, "cancelled", "enough")
+    assert (together.tasks + len(changes.tasks), len(changes.tasks) <= AT_ONCE + 1) == (MANY, True)
+    assert changes.workloads[0].cancelled == MANY
+
+
+def test_tasks_that_are_not_placed_in_time_fail_at_once(scene: Scene) -> None:
+    scene.submit("late", replicas=MANY, deadline={"schedule_within": "5s"})
+    scene.tick()
+    scene.now += 6
+    scene.tick()
+    assert (scene.record("late").state, scene.record("late").failed) == (WorkloadState.FAILED, MANY)
+    reason, words = scene.why("late")
+    assert (reason, words.partition(" on large")[0]) == ("timeout", "task 0: not placed within 5 s: cpu short by 1")
+    tasks = scene.notebook.tasks_of(scene.ids["late"])
+    assert {(task.state, task.reason) for task in tasks} == {(TaskState.FAILED, "timeout")}
+
+
+def test_tasks_that_ended_together_can_be_retried(scene: Scene) -> None:
+    scene.submit("late", replicas=MANY, deadline={"schedule_within": "5s"})
+    scene.now += 6
+    scene.tick()
+    id_ = scene.ids["late"]
+    scene.hear(RetryAsked(id_, "again", scene.notebook._restored(id_)))
+    assert scene.work("late").pending == MANY
+    scene.restart()
+    assert scene.work("late").pending == MANY
+    scene.hear(CancelAsked(id_, "enough"))
+    scene.tick()
+    assert scene.record("late").cancelled == MANY
+    assert {task.state for task in scene.notebook.tasks_of(id_)} == {TaskState.CANCELLED}
 
 
 def test_what_ended_in_pieces_can_be_retried(scene: Scene) -> None:

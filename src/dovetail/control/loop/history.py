@@ -24,6 +24,12 @@ def lines_of(batch: Batch, now: float) -> list[HistoryLine]:
     ]
     found += [_task_line(task, chosen.get(task.task), now) for task in batch.changes.tasks]
     found += [
+        HistoryLine(
+            now, str(one.state), explained(f"{count(one.tasks, 'more task')} that never ran", one.message), one.workload
+        )
+        for one in batch.changes.ended_together
+    ]
+    found += [
         HistoryLine(now, str(record.state), explained(f"workload {record.state}", record.message), record.id)
         for record in batch.changes.workloads
         if record.state.finished

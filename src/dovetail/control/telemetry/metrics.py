@@ -154,7 +154,10 @@ class Metrics:
 
     def _count_tasks(self, changes: Changes) -> None:
         self.failures_total += sum(one.reason in _FAILED for one in changes.attempts)
-        for (state, reason), count in Counted([(task.state, task.reason) for task in changes.tasks]).items():
+        ended = Counted([(task.state, task.reason) for task in changes.tasks])
+        for one in changes.ended_together:
+            ended[one.state, one.reason] += one.tasks
+        for (state, reason), count in ended.items():
             if state.finished:
                 self.finished.labels(str(state)).inc(count)
                 self.failures_total += count if state is TaskState.FAILED else 0

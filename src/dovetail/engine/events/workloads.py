@@ -151,6 +151,8 @@ def deadline_passed(state: EngineState, workload: int, now: float) -> list[Comma
         return []
     why = f": {work.message}" if work.message else ""
     message = f"not placed within {work.terms.schedule_within_s:g} s{why}"
+    if work.group is None and len(new) == work.replicas:
+        return end_workload(state, work, Ending(TaskState.FAILED, "timeout", message), now)
     return end_pending(state, work, new, TaskState.FAILED, "timeout", message, now)
 
 

@@ -13,12 +13,13 @@ from dovetail.engine.state.live_task import CANCELLING, EVICTING
 from dovetail.engine.state.recoveries import Recovery
 from dovetail.engine.state.timers import TimerKind
 from dovetail.engine.state.work import Ending, Group, QueuePlace, Work
+from dovetail.model.batch import EndedTogether
 from dovetail.model.command import Command, Stop, attempt_key
 from dovetail.model.task import TaskId, TaskState
 from dovetail.model.workloads.workload import Condition
 
 #: Tasks that one event ends or stops: a millisecond or two, and as much to write.
-ENDED_AT_ONCE = 50
+ENDED_AT_ONCE = 25
 #: Why a task is pending that was moved for a recovery.
 MOVED = "moved"
 
@@ -62,10 +63,15 @@ def end_task(state: EngineState, task: TaskId, to: TaskState, reason: str, messa
         live.started_at = live.placed_at
     work.started_at = work.started_at if work.started_at is not None else live.started_at
     state.changes.touch_task(task)
+    began = live.started_at if live.started_at is not None else live.placed_at
+    return _follow_end(state, work, now, None if began is None else now - began)
+
+
+def _follow_end(state: EngineState, work: Work, now: float, ran_s: float | None) -> list[Command]:
+    """A task of it has ended that ran so long."""
     if work.done == work.replicas:
         state.finishing.append(work.id)
-        began = live.started_at if live.started_at is not None else live.placed_at
-        state.pending.ended(work, now, None if began is None else now - began)
+        state.pending.ended(work, now, ran_s)
     commands = keep_gang(state, work, now)
     requeue(state, work)  # one task less runs: another may start where their number is limited
     return commands
@@ -211,16 +217,32 @@ def fail_workload(state: EngineState, work: Work, reason: str, message: str, now
 
 
 def end_workload(state: EngineState, work: Work, ending: Ending, now: float) -> list[Command]:
-    """From now on no task of it starts. The first tasks end at once, the others with the next Ticks, so that nobody
-    waits for the end of thousands."""
+    """From now on no task of it starts. Those that were never placed end at once. Of the others the first ones end at
+    once and the rest with the next Ticks, so that nobody waits for the end of thousands."""
     dequeue(state, work)
     work.reason, work.message = ending.reason, ending.message
     work.ending = ending
     state.ending[work.id] = None
     state.changes.workloads[work.id] = None
-    commands, _ = _end_some(state, work, ending, ENDED_AT_ONCE, now)
+    commands = _end_new(state, work, ending, now)
+    more, _ = _end_some(state, work, ending, ENDED_AT_ONCE, now)
     if work.ending is not None:
         state.changes.notes[work.id] = None
+    return commands + more
+
+
+def _end_new(state: EngineState, work: Work, ending: Ending, now: float) -> list[Command]:
+    """End its tasks that were never placed. There is nothing to say of each of ten thousand: the first ones have a
+    record each, the others are told as a number."""
+    new = [replica for replica in sorted(work.waiting) if replica not in work.tasks]
+    each, together = new[:ENDED_AT_ONCE], set(new[ENDED_AT_ONCE:])
+    commands = end_pending(state, work, each, ending.state, ending.reason, ending.message, now)
+    if together:
+        work.waiting = [replica for replica in work.waiting if replica not in together]  # sorted, so a heap
+        work.count(ending.state, len(together))
+        ended = EndedTogether(work.id, len(together), ending.state, ending.reason, ending.message)
+        state.changes.ended_together.append(ended)
+        commands += _follow_end(state, work, now, None)
     return commands
 
 
@@ -233,16 +255,17 @@ def continue_endings(state: EngineState, now: float) -> list[Command]:
         if work is None or work.ending is None:
             del state.ending[id_]
             continue
-        more, ended = _end_some(state, work, work.ending, left, now)
-        commands += more
-        left -= ended
+        while work.ending is not None and left > 0:
+            more, ended = _end_some(state, work, work.ending, left, now)
+            commands += more
+            left -= ended
         if left <= 0:
             break
     return commands
 
 
 def _end_some(state: EngineState, work: Work, ending: Ending, limit: int, now: float) -> tuple[list[Command], int]:
-    """The next tasks of it, at most that many. Returns how many they were."""
+    """The next tasks of it, at most that many. Also returns how many of them had yet to end."""
     first = ending.next_replica
     chosen = range(first, min(first + limit, work.replicas))
     ending.next_replica = chosen.stop
@@ -251,16 +274,15 @@ def _end_some(state: EngineState, work: Work, ending: Ending, limit: int, now: f
     waiting = work.waiting[bisect_left(work.waiting, chosen.start) : bisect_left(work.waiting, chosen.stop)]
     pending = [*waiting, *[replica for replica in work.delayed if replica in chosen]]
     commands = end_pending(state, work, pending, ending.state, ending.reason, ending.message, now)
-    for replica in chosen:
-        live = work.tasks.get(replica)
-        if live is not None and live.state.holds_node:
-            commands += stop_task(state, TaskId(work.id, replica), ending.message, CANCELLING)
+    live = [replica for replica in chosen if replica in work.tasks and work.tasks[replica].state.holds_node]
+    for replica in live:
+        commands += stop_task(state, TaskId(work.id, replica), ending.message, CANCELLING)
     if whole:
         if first:
             state.changes.notes[work.id] = None
         work.ending = None
         state.ending.pop(work.id, None)
-    return commands, len(chosen)
+    return commands, len(pending) + len(live)
 
 
 def end_pending(

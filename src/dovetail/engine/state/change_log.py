@@ -6,6 +6,7 @@ records; nothing here reads them.
 
 from dataclasses import dataclass, field
 
+from dovetail.model.batch import EndedTogether
 from dovetail.model.record import AttemptRecord, Decision
 from dovetail.model.task import TaskId
 
@@ -16,6 +17,7 @@ class ChangeLog:
 
     decisions: list[Decision] = field(default_factory=list)
     attempts: list[AttemptRecord] = field(default_factory=list)  # those that ended while their tasks go on
+    ended_together: list[EndedTogether] = field(default_factory=list)
     preempted: int = 0  # tasks that were preempted
     quarantined: int = 0  # nodes whose quarantine began
     workloads: dict[int, None] = field(default_factory=dict)

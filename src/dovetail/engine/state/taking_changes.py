@@ -18,7 +18,7 @@ _ENDED_KEPT = 10_000
 def take_changes(state: EngineState, now: float) -> Changes:
     """Everything that changed since the last call, each record once. Finished work is dropped here."""
     log = state.changes
-    changes = Changes(decisions=log.decisions, attempts=log.attempts)
+    changes = Changes(decisions=log.decisions, attempts=log.attempts, ended_together=log.ended_together)
     changes.preempted, changes.quarantined = log.preempted, log.quarantined
     _take_work(state, changes, now)
     _take_nodes(state, changes)
