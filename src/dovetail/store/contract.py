@@ -155,7 +155,7 @@ class Store(Protocol):
         """Many at once; those that are not there are left out."""
 
     def tasks(self, workload_id: int, limit: int = 1000, offset: int = 0) -> list[dict[str, Any]]:
-        """By replica, also those without a row: they are pending. Empty for an unknown workload."""
+        """By replica, also those without a row (`unwritten`). Empty for an unknown workload."""
 
     def unusual_tasks(self, workload_id: int, limit: int, offset: int = 0, state: str | None = None) -> ListSlice:
         """Rows as of `tasks`, but failed ones first, then those that stop, were retried or start, and the successful

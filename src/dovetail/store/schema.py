@@ -82,7 +82,7 @@ workloads = sa.Table(
     sa.Index(None, "finished_at", **_where("finished_at IS NOT NULL")),  # for pruning
 )
 
-# A task without a row is pending for the first time: see `unwritten`. `devices`: the slots of its GPUs, as a JSON list;
+# A task without a row never left the queue: see `unwritten`. `devices`: the slots of its GPUs, as a JSON list;
 # most have none, and no value.
 tasks = sa.Table(
     "tasks",

@@ -10,7 +10,7 @@ from dovetail.engine.engine import Engine
 from dovetail.engine.questions.questions import Questions
 from dovetail.engine.settings import EngineSettings
 from dovetail.model.batch import Batch
-from dovetail.model.event import BindFailed, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
+from dovetail.model.event import BindFailed, CancelAsked, NodeJoined, Submitted, TaskFinished, TaskStarted, Tick
 from dovetail.model.node import Node
 from dovetail.model.record import Decision
 from dovetail.model.task import TaskId
@@ -108,6 +108,16 @@ def test_failures_are_counted_by_reason(scene: Scene) -> None:
     scene.engine.handle(BindFailed(TaskId(2, 0), "2.0.1", "no such image"), 8.0)
     scene.metrics.count(Batch(changes=scene.engine.take_changes(8.0)), 8.0)
     assert scene.value("dovetail_scheduling_failures_total", reason="bind_failed") == 1.0
+
+
+def test_tasks_that_ended_together_are_counted_each(scene: Scene) -> None:
+    scene.submit(1, resources={"cpu": 100}, replicas=300, deadline={"schedule_within": 5})
+    scene.submit(2, resources={"cpu": 100}, replicas=300)
+    scene.tick(6.0)
+    assert scene.value("dovetail_scheduling_failures_total", reason="timeout") == 300.0
+    scene.engine.handle(CancelAsked(2, "enough"), 7.0)
+    scene.metrics.count(Batch(changes=scene.engine.take_changes(7.0)), 7.0)
+    assert scene.value("dovetail_tasks_finished_total", state="cancelled") == 300.0
 
 
 def test_recovery_lasts_from_losing_a_node_to_having_another(scene: Scene) -> None:

@@ -146,7 +146,7 @@ def deadline_passed(state: EngineState, workload: int, now: float) -> list[Comma
     work = state.work.get(workload)
     if work is None or work.cancelled:
         return []
-    new = [replica for replica in work.waiting if not work.task(replica).attempt]
+    new = [replica for replica in work.waiting if replica not in work.tasks or not work.tasks[replica].attempt]
     if not new:
         return []
     why = f": {work.message}" if work.message else ""
