@@ -4,10 +4,10 @@ Who sends a request waits for the turn that is under way, for its step to be wri
 turns and small steps keep that short; long ones cost less a decision.
 """
 
-FEWEST, FEWEST_ROWS = 2, 50
+FEWEST, FEWEST_ROWS = 2, 20
 MOST = 20_000
 TICKS_OF_SLICE = 4
-WRITE_SLICES = 2
+WRITE_SLICES = 1
 #: Of the time that a turn took: so long others have theirs before the next one.
 REST = 0.3
 
