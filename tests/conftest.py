@@ -25,7 +25,7 @@ ROOM_BYTES = 4 * 2**30
 
 register_profiles()
 
-pytest_plugins = ["tests.servers.fixtures", "tests.cpu_report"]
+pytest_plugins = ["tests.servers.fixtures", "tests.cpu_report", "tests.one_worker_a_fixture"]
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: programs under test inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
