@@ -1,12 +1,14 @@
 """Only the engine touches its state; import-linter cannot see attributes."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[3] / "src" / "dovetail"
+MAY_TOUCH = re.compile(r"\.\s*_?state\b")  # modules without this need not be parsed
 
 
 def touches(tree: ast.AST) -> Iterator[int]:
@@ -23,8 +25,8 @@ def test_no_module_outside_the_engine_touches_its_state() -> None:
     found = [
         f"{path.relative_to(SOURCE)}:{line}"
         for path in sorted(SOURCE.rglob("*.py"))
-        if path.relative_to(SOURCE).parts[0] != "engine"
-        for line in touches(ast.parse(path.read_text()))
+        if path.relative_to(SOURCE).parts[0] != "engine" and MAY_TOUCH.search(text := path.read_text())
+        for line in touches(ast.parse(text))
     ]
     assert not found
 
@@ -34,6 +36,7 @@ def test_no_module_outside_the_engine_touches_its_state() -> None:
     ["engine._state.work", "self._engine.state = 1", "plane.engine._state", "Engine()._state", "questions._state"],
 )
 def test_the_check_sees_it(line: str) -> None:
+    assert MAY_TOUCH.search(line)
     assert list(touches(ast.parse(line))) == [1]
 
 
