@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,17 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.servers.daemon import START_S
+from tests.servers.daemon import START_S, free_ports
 from tests.servers.own_token import OWN_TOKEN
 from tests.servers.warm_process import MIGRATE_ANEW, WarmProcess
 
 STOP_S = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class ServerProcess:
@@ -30,7 +23,7 @@ class ServerProcess:
     def __init__(self, folder: Path, settings: dict[str, Any] | None = None, data: Path | None = None) -> None:
         self.folder = folder
         self.data = folder / "data" if data is None else data
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         scheme = "https" if (settings or {}).get("listen", {}).get("tls") else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
         self.log = folder / "server.log"

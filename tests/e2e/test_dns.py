@@ -16,8 +16,9 @@ import dns.rcode
 import dns.resolver
 import pytest
 from tests.e2e.agent_process import AgentProcess
-from tests.e2e.server_process import ServerProcess, free_port
+from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
+from tests.servers.daemon import free_ports
 from tests.servers.warm_process import WarmProcess
 
 from dovetail.client import Client
@@ -42,7 +43,7 @@ class DnsProcess:
     """`dovetail dns` in a folder of its own: start, kill and start again."""
 
     def __init__(self, folder: Path, server: str, *options: str) -> None:
-        self.port, self.data, self.log = free_port(), folder / "dns", folder / "dns.log"
+        self.port, self.data, self.log = free_ports(1)[0], folder / "dns", folder / "dns.log"
         self._options = ("--listen", f"{HERE}:{self.port}", "--data", str(self.data), "--url", server, *options)
         self.process: WarmProcess | None = None
 
@@ -226,7 +227,7 @@ def test_other_names_are_refused_or_asked_of_the_resolver_that_was_named(
 ) -> None:
     both_ready(names)
     assert names.ask("example.org").rcode() == dns.rcode.REFUSED
-    shown = free_port()
+    shown = free_ports(1)[0]
     options = ("--domain", "other", "--forward", f"{HERE}:{names.port}", "--metrics", f"{HERE}:{shown}", "--ttl", "1s")
     second = DnsProcess(tmp_path, server.url, *options).start()
     try:
@@ -247,7 +248,7 @@ def test_an_agent_answers_names_for_its_own_machine(
     both_ready(names)
     agent = AgentProcess(tmp_path, "third")
     settings = tmp_path / "third.yaml"
-    port = free_port()
+    port = free_ports(1)[0]
     settings.write_text(f"{{dns: {{listen: '{HERE}:{port}'}}, {settings.read_text().strip()[1:]}\n")
     token = client.make_join_token(uses=1, ttl="10m")["token"]
     agent.start("--join", server.url, "--token", token)

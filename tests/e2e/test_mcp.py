@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from tests.e2e.server_process import ServerProcess, free_port
+from tests.e2e.server_process import ServerProcess
 from tests.e2e.test_cli import DOVETAIL, clean
 from tests.patience import wait_for
+from tests.servers.daemon import free_ports
 
 from dovetail.client import Client
 
@@ -155,7 +156,7 @@ def test_over_http_each_caller_has_the_rights_of_its_own_token(server: ServerPro
     import mcp
     from mcp.client.streamable_http import streamable_http_client
 
-    port = free_port()
+    port = free_ports(1)[0]
     token = (server.data / "admin.token").read_text().strip()
     command = [*DOVETAIL, "mcp", "--http", f"127.0.0.1:{port}"]
 

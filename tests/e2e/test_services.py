@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.server_process import ServerProcess, free_port
+from tests.e2e.server_process import ServerProcess
 from tests.patience import wait_for
+from tests.servers.daemon import free_ports
 
 from dovetail.client import Client, DovetailError
 from dovetail.responses.services import ReplicaRow, ServiceDetail
@@ -379,7 +380,7 @@ def test_two_namespaces_may_have_a_service_of_one_name(client: Client, tmp_path:
 
 
 def test_a_port_that_another_service_has_on_the_only_node_is_waited_for(client: Client, tmp_path: Path) -> None:
-    ports = [{"name": "http", "port": free_port()}]
+    ports = [{"name": "http", "port": free_ports(1)[0]}]
     client.apply(web(tmp_path, replicas=1, ports=ports))
     settled(client)
     client.apply(web(tmp_path, name="shop", replicas=1, ports=ports))
@@ -392,7 +393,7 @@ def test_a_port_that_another_service_has_on_the_only_node_is_waited_for(client: 
 def test_an_update_that_finds_no_room_beside_the_old_replicas_says_why_and_is_rolled_back(
     client: Client, tmp_path: Path
 ) -> None:
-    ports = [{"name": "http", "port": free_port()}]
+    ports = [{"name": "http", "port": free_ports(1)[0]}]
     client.apply(web(tmp_path, replicas=1, ports=ports))
     settled(client)
     client.apply(web(tmp_path, "2", replicas=1, ports=ports, update={"healthy_within": "2s"}))

@@ -6,6 +6,7 @@ modules beside this one, and so is what a daemon's own children do when it dies.
 """
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -13,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -27,6 +28,7 @@ from tests.servers.warm_process import WarmProcess
 START_S = 120.0
 """How long a server may take: machines that test are busy, and a server that is never ready fails all the same."""
 LOG_TAIL_CHARACTERS = 3000
+SERVER_PORTS = range(10_000, 32_000)  # below those of outgoing connections (ip_local_port_range)
 LEASH = Leash()
 
 
@@ -137,12 +139,15 @@ class Daemon:
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct ports of the loopback that nobody listens on now."""
-    with ExitStack() as probes:
-        sockets = [probes.enter_context(socket.socket()) for _ in range(count)]
-        for probe in sockets:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in sockets]
+    """Distinct ports of the loopback that nobody listens on now. The kernel gives them to no connection either, so that
+    a server that is killed finds its port free when it starts again."""
+    found = set[int]()
+    while len(found) < count:
+        port = secrets.choice(SERVER_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            found.add(port)
+    return list(found)
 
 
 @contextmanager

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.e2e.server_process import free_port
 from tests.open_folder import open_folder
 from tests.patience import wait_for
+from tests.servers.daemon import free_ports
 
 from dovetail import __version__
 
@@ -114,7 +114,7 @@ class Elsewhere:
     def __init__(self, programs: Path, folder: Path) -> None:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DOVETAIL_", "PYTHON"))}
         self.programs, self.folder = programs, folder
-        self.port = free_port()
+        self.port = free_ports(1)[0]
         self.url = f"http://127.0.0.1:{self.port}"
         self.env = kept | {"HOME": str(folder), "DOVETAIL_URL": self.url}
 

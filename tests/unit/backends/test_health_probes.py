@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
-from tests.e2e.server_process import free_port
+from tests.servers.daemon import free_ports
 
 from dovetail.backends.health_probes import probe
 from dovetail.model.services.health import HealthCheck
@@ -75,7 +75,7 @@ def test_a_port_that_accepts_connections_is_well() -> None:
 
 @pytest.mark.parametrize("way", [{"tcp": 80}, {"http": {"port": 80}}])
 def test_a_port_on_which_nobody_listens_is_unwell(way: dict[str, Any]) -> None:
-    port = free_port()
+    port = free_ports(1)[0]
     assert f"port {port}: " in asyncio.run(probe(check(**way), HOST, port))
 
 
@@ -212,4 +212,4 @@ def test_a_service_that_a_grpc_server_does_not_know_is_unwell() -> None:
 
 
 def test_a_port_without_grpc_is_unwell() -> None:
-    assert asyncio.run(probe(check(grpc={"port": 80}), HOST, free_port())) == "gRPC health check: UNAVAILABLE"
+    assert asyncio.run(probe(check(grpc={"port": 80}), HOST, free_ports(1)[0])) == "gRPC health check: UNAVAILABLE"

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.server_process import free_port
 from tests.patience import PATIENCE_S, wait_for
+from tests.servers.daemon import free_ports
 
 from dovetail.client import Client, ConnectError, DovetailError
 
@@ -125,7 +125,7 @@ def start(*, root: bool) -> Prison:
         pytest.skip("needs root: the server of this test switches users")
     folder = Path(tempfile.mkdtemp(prefix="dovetail-escapes-"))
     folder.chmod(0o755)
-    port, secret = free_port(), secrets.token_hex(16)
+    port, secret = free_ports(1)[0], secrets.token_hex(16)
     backends = {"local": {"kind": "local", "node": "local", **LIMITS}}
     if root:
         backends["plain"] = {"kind": "local", "node": "plain", "limits": "rlimit", **LIMITS}
