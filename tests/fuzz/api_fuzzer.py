@@ -251,8 +251,6 @@ def furnish(http: httpx.Client) -> dict[str, list[Any]]:
         assert answer.is_success, answer.text
         return answer.json()
 
-    for name in ("n1", "n2"):
-        send("POST", "/nodes", {"name": name, "capacity": {"cpu": 8, "gpu": 2}, "labels": {"zone": "east"}})
     send("PUT", "/backends/here", {"kind": "local", "node": "here"})
     work = [
         {"name": name, "run": {"command": command}, "backends": {"allow": ["here"]}}
@@ -261,6 +259,9 @@ def furnish(http: httpx.Client) -> dict[str, list[Any]]:
     accepted = send("POST", "/workloads", work)["accepted"]
     wait_for(lambda: http.get(f"/api/v1/workloads/{accepted[0]['id']}").json()["state"] == "running")
     wait_for(lambda: http.get(f"/api/v1/workloads/{accepted[1]['id']}").json()["state"] == "failed")
+    # Last, as they are silent, and a busy machine may have needed half a minute so far.
+    for name in ("n1", "n2"):
+        send("POST", "/nodes", {"name": name, "capacity": {"cpu": 8, "gpu": 2}, "labels": {"zone": "east"}})
     send("PUT", "/policies/own-0", {"prefer": "node.free.cpu >= 1"})
     send("PUT", "/services/own-0/affinity", {"nodes": ["n1"]})
     held = {"node": "n2", "resources": {"cpu": 1}, "duration": "1h"}
