@@ -24,6 +24,7 @@ from dovetail.backends.registry import BackendKind
 from dovetail.backends.simulated.backend import SimulatedBackend
 from dovetail.backends.simulated.settings import SimulatedSettings
 from dovetail.cli.program.loop import server_runner
+from dovetail.control.loop.garbage import ServerCollector
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.model.command import task_of_key
@@ -48,7 +49,7 @@ class _Trial:
             for name in BACKENDS
         }
         given = {"data": str(folder), "backends": entries, "logging": {"level": "error"}, "loop": {"relist": "2s"}}
-        self.plane = ControlPlane(Settings.model_validate(given))
+        self.plane = ControlPlane(Settings.model_validate(given), ServerCollector())
         self.submitted: dict[int, float] = {}
         self._number = 0
 

@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.harness import Bench, Measured, at_most, benchmark
 from benchmarks.measuring import middle, quantile, quiet
 from dovetail.cli.program.loop import server_runner
+from dovetail.control.loop.garbage import ServerCollector
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Settings
 from dovetail.control.subsystems.runner import RunState
@@ -50,7 +51,7 @@ def vms_on_hypervisors(bench: Bench) -> Iterator[tuple[str, Measured]]:
 def _plane(folder: Path) -> ControlPlane:
     backend = {"kind": "simulated", "groups": [GROUP], "forever": True}
     fields = {"data": str(folder / "data"), "backends": {"hypervisors": backend}, "logging": {"decisions": False}}
-    return ControlPlane(Settings.model_validate(fields))
+    return ControlPlane(Settings.model_validate(fields), ServerCollector())
 
 
 def _machine(number: int) -> Workload:

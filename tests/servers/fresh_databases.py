@@ -8,9 +8,11 @@ which kills servers while they do it.
 import tempfile
 from pathlib import Path
 
+from dovetail.backends.local.launch import Launcher
 from dovetail.control.subsystems.registry import BUILT_IN
 from dovetail.store import sqlite
-from dovetail.store.migrating import STORE_MIGRATIONS, Migrations
+from dovetail.store.migrating import Migrations
+from dovetail.store.sql import sqlite_store
 from dovetail.store.subsystem_tables import SubsystemTables
 
 DRAFT = ".new"  # how `SqliteDatabase` calls a database that is not complete yet
@@ -38,14 +40,16 @@ def migrate_anew() -> None:
 
 
 def make_all() -> None:
-    """For the processes that will be forked from this one."""
+    """For the processes that will be forked from this one, with the SQL of a start and the program of supervisors."""
     use_copies()
     with tempfile.TemporaryDirectory() as name:
-        store = sqlite.SqliteDatabase(Path(name) / "store.db", STORE_MIGRATIONS)
+        store = sqlite_store(Path(name) / "store.db")
         store.open()
+        store.restore()
         store.close()
         for subsystem, declaration in BUILT_IN.items():
             if declaration.migrations is not None:
                 tables = SubsystemTables(subsystem, Path(name) / f"{subsystem}.db", declaration.migrations)
                 tables.open()
                 tables.close()
+        Launcher(Path(name)).compile()

@@ -20,7 +20,7 @@ from dovetail.control.backends.roster import Backends
 from dovetail.control.cost.book import CostBook, CostSource
 from dovetail.control.cost.desk import CostDesk
 from dovetail.control.errors import StoreError, Unavailable
-from dovetail.control.loop.garbage import GarbageCollector
+from dovetail.control.loop.garbage import PythonCollector
 from dovetail.control.loop.history_feed import HistoryFeed
 from dovetail.control.loop.inbox import InboxEvents
 from dovetail.control.loop.loop import ControlLoop
@@ -83,7 +83,8 @@ log = structlog.get_logger()
 
 
 class ControlPlane:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, garbage: PythonCollector | None = None) -> None:
+        """`garbage`: for a process that is nothing but this control plane, a `ServerCollector`."""
         self.settings = settings
         self.started_at = 0.0
         self._tasks: list[asyncio.Future[None]] = []
@@ -93,7 +94,7 @@ class ControlPlane:
         self.questions = questions = Questions(self.engine)
         self.ask = QuestionDesk(lambda: self.questions.version, settings.loop.slice / 2).ask
         self._admission = Admission(self.engine, settings.limits.max_tasks)
-        self._garbage = GarbageCollector()
+        self._garbage = garbage or PythonCollector()
         # What is written down.
         self.store: Store = sqlite_store(settings.database)
         self.history = HistoryFeed(self.store, self._running)

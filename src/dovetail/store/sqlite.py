@@ -15,10 +15,13 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache, partial
 from pathlib import Path
+from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, NullPool, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.util import LRUCache
 
 from dovetail.store import migrating
 from dovetail.store.contract import StoreError
@@ -33,6 +36,7 @@ INCREMENTAL = 2  # of auto_vacuum: free pages are given back when we say so
 PAGES_GIVEN_BACK = 500  # at once: a few milliseconds
 OWNER_ONLY = 0o600
 FOR_OTHERS = 0o007  # never: the variables of tasks are in the database
+_COMPILED: LRUCache[Any, Any] = LRUCache(1000)
 
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: (
@@ -265,18 +269,24 @@ class SqliteDatabase:
         pool_size: int,
         max_overflow: int,
     ) -> Engine:
-        engine = create_engine(
-            "sqlite://",
-            creator=lambda: _connect(self.path),
-            poolclass=QueuePool,
-            pool_size=pool_size,
-            max_overflow=max_overflow,
-            hide_parameters=True,
-        )
+        dialect = _dialect()
+        connect = partial(cast("Any", _connect), self.path)  # the protocol of connections asks for more than is used
+        pool = QueuePool(connect, pool_size=pool_size, max_overflow=max_overflow, dialect=dialect)
+        compiled = {"compiled_cache": _COMPILED}
+        engine = Engine(pool, dialect, make_url("sqlite://"), hide_parameters=True, execution_options=compiled)
         event.listen(engine, "begin", begin)
         event.listen(engine, "connect", prepare)
         self._engines.append(engine)
         return engine
+
+
+@cache
+def _dialect() -> Dialect:
+    """All databases of the process share it, so that SQL is compiled once for all. What the driver can do, it learns
+    from a first connection."""
+    engine = create_engine("sqlite://")
+    engine.connect().close()
+    return engine.dialect
 
 
 def _connect(path: Path) -> sqlite3.Connection:

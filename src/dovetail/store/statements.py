@@ -1,4 +1,4 @@
-"""SQL text for writing many rows at once, compiled once for the database in use.
+"""SQL text for writing many rows at once, compiled once for each kind of database in use.
 
 Guarantees: a statement takes plain tuples in the order of its `columns` (so the driver is one that takes parameters
 by position); the ways databases differ in inserting over an existing row are here and nowhere else.
@@ -10,6 +10,7 @@ thousands would otherwise queue for the lock thousands of times while the contro
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Self
@@ -88,10 +89,12 @@ def _written_columns(table: Table) -> list[str]:
     return [column.name for column in table.columns if column is not table.autoincrement_column]
 
 
+@cache
 def insert(table: Table, dialect: Dialect) -> Statement:
     return _compile(_INSERTS[dialect.name](table), dialect, _written_columns(table))
 
 
+@cache
 def insert_referring(table: Table, reference: Column[Any], by: Column[Any], dialect: Dialect) -> Statement:
     """The column `reference` is given as the other table's `by` and stored as that row's primary key."""
     (key,) = by.table.primary_key
@@ -106,11 +109,13 @@ def insert_referring(table: Table, reference: Column[Any], by: Column[Any], dial
     return Statement(found.before, found.row, found.after, columns)
 
 
+@cache
 def insert_if_absent(table: Table, dialect: Dialect) -> Statement:
     """What is there stays."""
     return _compile(_INSERTS[dialect.name](table).on_conflict_do_nothing(), dialect, _written_columns(table))
 
 
+@cache
 def upsert(table: Table, dialect: Dialect, raising: str | None = None) -> Statement:
     """A row with the same primary key gets the new values; `raising`: only if this column is higher then."""
     found = _INSERTS[dialect.name](table)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from dovetail.control.loop import garbage
-from dovetail.control.loop.garbage import GarbageCollector
+from dovetail.control.loop.garbage import ServerCollector
 
 
 class Node:
@@ -20,11 +20,11 @@ class Node:
 
 
 @pytest.fixture
-def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[GarbageCollector]:
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerCollector]:
     thresholds = gc.get_threshold()
     monkeypatch.setattr(garbage, "YOUNG", 100)
     monkeypatch.setattr(garbage, "TOO_MANY", 5000)
-    found = GarbageCollector()
+    found = ServerCollector()
     found.pause()
     found.start()
     yield found
@@ -35,14 +35,14 @@ def make_many() -> list[list[int]]:
     return [[number] for number in range(1000)]
 
 
-def test_few_new_objects_are_not_collected(collector: GarbageCollector) -> None:
+def test_few_new_objects_are_not_collected(collector: ServerCollector) -> None:
     collector.collect()
     gone = weakref.ref(Node())
     collector.collect()
     assert gone() is not None
 
 
-def test_cycles_among_many_new_objects_go_and_what_lasts_is_set_aside(collector: GarbageCollector) -> None:
+def test_cycles_among_many_new_objects_go_and_what_lasts_is_set_aside(collector: ServerCollector) -> None:
     kept, before = [], gc.get_freeze_count()
     for _ in range(garbage.COLLECTIONS + 1):
         gone = weakref.ref(Node())
@@ -52,7 +52,7 @@ def test_cycles_among_many_new_objects_go_and_what_lasts_is_set_aside(collector:
     assert gc.get_freeze_count() > before + 1000 * garbage.COLLECTIONS
 
 
-def test_very_many_at_once_are_set_aside_without_a_look(collector: GarbageCollector) -> None:
+def test_very_many_at_once_are_set_aside_without_a_look(collector: ServerCollector) -> None:
     gone, before = weakref.ref(Node()), gc.get_freeze_count()
     kept = [make_many() for _ in range(6)]
     collector.collect()
@@ -71,7 +71,7 @@ class Node:
     def __init__(self):
         self.me = self
 
-collector = garbage.GarbageCollector()
+collector = garbage.ServerCollector()
 collector.pause()
 collector.start()
 node = Node()

@@ -10,7 +10,9 @@ import py_compile
 import signal
 import sys
 import time
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from dovetail.backends.local import supervisor
 from dovetail.backends.local.run_folder import SUPERVISOR_LOG, LocalRunFolder, RunPhase
@@ -82,8 +84,17 @@ class Launcher:
 
 
 def _compile(source: str, target: Path) -> None:
-    """Replaces the target at once: supervisors start meanwhile. The draft has a name that no other process uses; that
-    of `py_compile` is an address in memory, which forked servers share, and it fails if one was left there."""
+    """Replaces the target at once: supervisors start meanwhile. The draft has a name that no other process uses; the
+    number of this one is not enough, as a killed server may have had it."""
     draft = target.with_name(f"{target.name}.{os.getpid()}.{time.monotonic_ns()}")
-    py_compile.compile(source, cfile=str(draft), doraise=True)
+    draft.write_bytes(_bytecode(source))
     draft.replace(target)
+
+
+@cache
+def _bytecode(source: str) -> bytes:
+    """Once a process: a program that is made again is that of this server, whatever was installed meanwhile."""
+    with TemporaryDirectory() as folder:
+        compiled = Path(folder) / "module.pyc"
+        py_compile.compile(source, cfile=str(compiled), doraise=True)
+        return compiled.read_bytes()

@@ -26,6 +26,7 @@ from dovetail.asyncio_tasks import cancel
 from dovetail.cli.program.loop import server_runner
 from dovetail.cli.terminal.failure import Failure
 from dovetail.control.errors import StoreError
+from dovetail.control.loop.garbage import ServerCollector
 from dovetail.control.plane import ControlPlane
 from dovetail.control.settings import Listen, Settings
 from dovetail.control.telemetry.logs import configure_logs
@@ -59,7 +60,7 @@ async def _serve(
     announce: Announce,
     beside: Beside | None,
 ) -> None:
-    plane = ControlPlane(settings)
+    plane = ControlPlane(settings, ServerCollector())
     app = create_app(plane, manage_plane=False)
     tls = certificate_files(settings)
     server = _Server(

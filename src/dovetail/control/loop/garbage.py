@@ -7,6 +7,9 @@ belongs to the state of the cluster, and hardly any garbage here has cycles. So 
 (`gc.freeze`), and no collection looks at it again; it goes, as all that is in no cycle, when nobody refers to it.
 Cycles that were set aside are found by a full collection, in a quiet moment, when as much was set aside since the last
 one as there was then.
+
+All this is for a process that is one server. A control plane that shares its process with other work, such as the many
+of a test run, leaves collections to Python: what it set aside would stay there after its end.
 """
 
 import gc
@@ -19,16 +22,30 @@ LEAST_FOR_FULL = 2_000_000
 _LATEST = 600_000, 20, 50
 
 
-class GarbageCollector:
-    """Of this process. One at a time."""
-
-    def __init__(self) -> None:
-        self._set_aside = 0  # objects since the last full collection; some have gone since
-        self._frozen_before: int | None = None  # set aside until that collection; counted late, as it takes time
+class PythonCollector:
+    """Python's own, which only waits for lasting objects to be made."""
 
     def pause(self) -> None:
         """While lasting objects are made."""
         gc.disable()
+
+    def start(self) -> None:
+        """All lasting objects are there now."""
+        gc.enable()
+
+    def collect(self) -> None:
+        """Between two turns of the control loop."""
+
+    def collect_all(self) -> None:
+        """When nobody waits."""
+
+
+class ServerCollector(PythonCollector):
+    """Of a process that is one server."""
+
+    def __init__(self) -> None:
+        self._set_aside = 0  # objects since the last full collection; some have gone since
+        self._frozen_before: int | None = None  # set aside until that collection; counted late, as it takes time
 
     def start(self) -> None:
         """All that is there now is set aside."""
@@ -49,7 +66,7 @@ class GarbageCollector:
             gc.freeze()
 
     def collect_all(self) -> None:
-        """Everything, if much was set aside since the last time. Call it when nobody waits."""
+        """Everything, if much was set aside since the last time."""
         if self._set_aside < LEAST_FOR_FULL:
             return
         if self._frozen_before is None:

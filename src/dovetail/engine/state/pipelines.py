@@ -5,15 +5,19 @@ from collections.abc import Mapping
 from dovetail.cluster.state import Cluster
 from dovetail.engine.settings import Router
 from dovetail.placement.pipeline.pipeline import Pipeline
-from dovetail.placement.pipeline.profiles import WITH_MARKET
+from dovetail.placement.pipeline.profiles import BUILT_IN, WITH_MARKET
 
 
 class Pipelines(dict[str, Pipeline]):
-    """By name of the profile. Those with the market are built when the first work needs them."""
+    """By name of the profile. Those of the settings are built at once, so that a start says what is wrong with them;
+    built-in ones, and those with the market, when the first work needs them."""
 
     def __init__(self, router: Router, cluster: Cluster, seed: int) -> None:
-        super().__init__({name: Pipeline(name, one, cluster, seed) for name, one in router.profiles.items()})
+        super().__init__()
         self._router, self._cluster, self._seed = router, cluster, seed
+        for name, settings in router.profiles.items():
+            if settings is not BUILT_IN.get(name) or settings.select == "round_robin":
+                self[name] = Pipeline(name, settings, cluster, seed)
         self._round_robin = [one for one in self.values() if one.settings.select == "round_robin"]
         self._recorded_cursors = {one.name: one.cursor for one in self._round_robin}
 

@@ -5,7 +5,6 @@
 
 import json
 import os
-import posix
 import signal
 import subprocess
 import sys
@@ -157,7 +156,7 @@ def test_a_server_killed_while_it_compiles_the_supervisor_leaves_nothing_in_the_
     def in_another_process(interrupted: bool) -> int:
         if (child := os.fork()) == 0:
             if interrupted:
-                posix.replace = lambda *_: os._exit(9)
+                os.replace = lambda *_: os._exit(9)
             try:
                 Launcher(tmp_path).compile()
                 os._exit(0)
