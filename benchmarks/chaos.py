@@ -10,6 +10,7 @@ would otherwise count as trouble. What a trouble leaves behind (calls to repeat,
 import asyncio
 import logging
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -59,8 +60,8 @@ class _Trial:
 
     async def load(self, seconds: float) -> dict[str, list[float]]:
         """Submit at a steady rate; the latencies of decisions by backend, in milliseconds."""
-        loop, pending = asyncio.get_running_loop(), set[asyncio.Task[None]]()
-        began, ids = loop.time(), dict[int, str]()
+        pending = set[asyncio.Task[None]]()
+        began, ids = time.monotonic(), dict[int, str]()  # the event loop's own time is in whole milliseconds
 
         async def submit(backend: str) -> None:
             self._number += 1
@@ -73,13 +74,13 @@ class _Trial:
                     "run": {"simulate": {"run_time": "200ms"}},
                 }
             )
-            at = loop.time()
+            at = time.monotonic()
             (accepted,) = await self.plane.submit([spec])
             self.submitted[accepted.id] = at
             ids[accepted.id] = backend
 
         for number in range(int(PER_SECOND * seconds)):
-            await asyncio.sleep(max(0.0, began + number / PER_SECOND - loop.time()))
+            await asyncio.sleep(max(0.0, began + number / PER_SECOND - time.monotonic()))
             pending.add(asyncio.create_task(submit(BACKENDS[number % len(BACKENDS)])))
         await asyncio.gather(*pending)
         await asyncio.sleep(0.5)

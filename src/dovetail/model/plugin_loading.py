@@ -58,6 +58,12 @@ def load_plugin(point: EntryPoint, noun: str = "plugin") -> Any:
         raise PluginError(f"{noun} {point.name!r} ({point.value}) cannot be loaded: {error}") from error
 
 
+def class_of(plugin: type[Any] | EntryPoint) -> Any:
+    """A built-in plugin as it is, one of another package loaded. Told by what is a class: where somebody has imported
+    `importlib_metadata`, as OpenTelemetry does, it finds entry points in place of Python and gives its own."""
+    return plugin if isinstance(plugin, type) else load_plugin(plugin)
+
+
 def load_object(reference: str) -> Any:
     """What `module:name` refers to. Raises PluginError, whatever the module raises."""
     module, _, name = reference.partition(":")

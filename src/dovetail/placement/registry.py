@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from dovetail.cluster.change_log import GROUPS
-from dovetail.model.plugin_loading import PluginError, load_plugin, offered_plugins
+from dovetail.model.plugin_loading import PluginError, class_of, offered_plugins
 from dovetail.model.text.strict import Strict, closest
 from dovetail.model.text.validation_errors import faults_in_words
 from dovetail.model.workloads.arrangement import StrategyName
@@ -147,8 +147,7 @@ def is_built_in(plugin: PlacementPlugin) -> bool:
 def sees_image(filters_named: tuple[str, ...], scores_named: tuple[str, ...]) -> bool:
     """Does any of these plugins look at the image of a task? Unknown ones do not."""
     named = [filters().get(name) for name in filters_named] + [scores().get(name) for name in scores_named]
-    loaded = [load_plugin(one) if isinstance(one, EntryPoint) else one for one in named]
-    return any(one.sees_image for one in loaded if one is not None)
+    return any(class_of(one).sees_image for one in named if one is not None)
 
 
 def _merged(built_in: Mapping[str, type[Any]], group: str) -> dict[str, type[Any] | EntryPoint]:
@@ -177,12 +176,11 @@ def _build(kind: str, known: dict[str, type[Any] | EntryPoint], name: str, setti
     plugin = known.get(name)
     if plugin is None:
         raise PluginError(f"unknown {kind} {name!r}.{closest(name, known)} Known: {', '.join(known) or 'none'}")
-    if isinstance(plugin, EntryPoint):
-        plugin = load_plugin(plugin)
-    settings_type: type[Strict] = getattr(plugin, "Settings", NoSettings)
+    made_by = class_of(plugin)
+    settings_type: type[Strict] = getattr(made_by, "Settings", NoSettings)
     try:
         checked = settings_type.model_validate(settings)
-        built = plugin() if settings_type is NoSettings else plugin(checked)
+        built = made_by() if settings_type is NoSettings else made_by(checked)
     except ValidationError as error:
         raise PluginError(f"settings of {kind} {name!r}: {faults_in_words(error, settings_type)}") from error
     except Exception as error:  # an outsider's constructor may raise anything

@@ -163,7 +163,7 @@ def build_ordering(name: str, ageing_s: float | None = None) -> Ordering:
     if plugin is None:
         raise OrderingError(f"unknown ordering {name!r}.{closest(name, known)} Known: {', '.join(known)}")
     try:
-        built = (plugin.load() if isinstance(plugin, EntryPoint) else plugin)(ageing_s)
+        built = (plugin if isinstance(plugin, type) else plugin.load())(ageing_s)  # as `class_of`, which renames errors
     except Exception as error:  # a plugin may raise anything
         raise OrderingError(f"ordering {name!r} cannot be built: {type(error).__name__}: {error}") from error
     if not isinstance(built, Ordering) or built.name != name:

@@ -6,6 +6,7 @@ compares it with what a control plane made of it.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -114,7 +115,7 @@ class FaultyBackend:
         await self._inner.start(self._heard)
 
     async def bind(self, assignment: Assignment) -> None:
-        self.bound_at.setdefault(assignment.key, asyncio.get_running_loop().time())
+        self.bound_at.setdefault(assignment.key, time.monotonic())
         await self._call(lambda: self._inner.bind(assignment))
 
     async def stop(self, key: str, reason: str) -> None:
@@ -151,7 +152,7 @@ class FaultyBackend:
     # --- reports -----------------------------------------------------------------------------------------------
 
     async def _heard(self, event: Event) -> None:
-        self.truth.heard(event, asyncio.get_running_loop().time())
+        self.truth.heard(event, time.monotonic())
         if self.fault is Fault.SILENT:
             self._held_back.append(event)
         elif self.fault is Fault.LYING and isinstance(event, TaskStarted | TaskFinished):

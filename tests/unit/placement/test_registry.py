@@ -1,6 +1,9 @@
 """Finding and building plugins: unknown, double, broken and misconfigured ones are named at start."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,27 @@ def test_entry_points_of_other_packages_are_found_and_get_their_settings(offer: 
     built = build_filter("limit", {"most": 7})
     assert isinstance(built, Good)
     assert built.most == 7
+
+
+BESIDE_THE_BACKPORT = """
+import importlib_metadata
+from dovetail.model.plugin_loading import offered_plugins
+from dovetail.placement.registry import FILTER_GROUP, build_filter, sees_image
+
+assert isinstance(offered_plugins(FILTER_GROUP)["limit"], importlib_metadata.EntryPoint), "it gives its own"
+assert build_filter("limit", {"most": 7}).most == 7
+assert not sees_image(("limit",), ())
+"""
+
+
+def test_entry_points_are_found_where_somebody_has_imported_the_backport_of_their_library(
+    tmp_path: Path, offer: Offer
+) -> None:
+    """In a process of its own: importing it changes how Python finds entry points."""
+    pytest.importorskip("importlib_metadata")
+    offer("other", {"dovetail.filters": {"limit": f"{HERE}:Good"}})
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    subprocess.run([sys.executable, "-c", BESIDE_THE_BACKPORT], env={**os.environ, "PYTHONPATH": path}, check=True)
 
 
 def test_settings_are_checked_when_the_profile_is_built_and_errors_name_plugin_and_field(offer: Offer) -> None:
