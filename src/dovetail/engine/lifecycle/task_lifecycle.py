@@ -238,7 +238,7 @@ def _end_new(state: EngineState, work: Work, ending: Ending, now: float) -> list
     each, together = new[:ENDED_AT_ONCE], set(new[ENDED_AT_ONCE:])
     commands = end_pending(state, work, each, ending.state, ending.reason, ending.message, now)
     if together:
-        work.waiting = [replica for replica in work.waiting if replica not in together]  # sorted, so a heap
+        work.waiting = [replica for replica in work.waiting if replica not in together]  # sorted by now: a heap
         work.count(ending.state, len(together))
         ended = EndedTogether(work.id, len(together), ending.state, ending.reason, ending.message)
         state.changes.ended_together.append(ended)
