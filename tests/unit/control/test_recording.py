@@ -5,6 +5,7 @@ import os
 import stat
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -53,6 +54,15 @@ def test_only_the_owner_can_read_a_recording(tmp_path: Path) -> None:
     run(tmp_path)
     (file,) = (tmp_path / "recordings").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_beyond_the_end_of_a_recording_there_is_nothing_however_far() -> None:
+    with TemporaryDirectory(dir="/var/tmp") as folder:  # on a disk, which refuses to look farther than files may reach
+        plane = run(Path(folder))
+        (file,) = plane.recording.files()
+        assert plane.recording.piece(file.name, file.size_bytes - 1, 10)[0] != b""
+        for offset in (file.size_bytes, 2**40, 2**53):
+            assert plane.recording.piece(file.name, offset, 10) == (b"", False)
 
 
 def test_a_segment_in_the_middle_continues_the_one_before_and_can_begin_a_replay(tmp_path: Path) -> None:

@@ -109,8 +109,11 @@ class RecordingService:
 
     def piece(self, name: str, offset: int, most: int) -> tuple[bytes, bool]:
         """At most so many bytes, and whether there are more. Raises NotFound."""
-        if name not in {one.name for one in self.files()}:
+        sizes = {one.name: one.size_bytes for one in self.files()}
+        if name not in sizes:
             raise NotFound(f"there is no recording {name!r}; GET /recordings lists them")
+        if offset >= sizes[name]:  # farther than files may reach is an error of the system
+            return b"", False
         with (self.folder / name).open("rb") as file:
             file.seek(offset)
             data = file.read(most + 1)
