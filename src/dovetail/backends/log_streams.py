@@ -150,8 +150,7 @@ def read_output(path: Path, offset: int, limit: int, *, ended: bool) -> LogChunk
 
 
 def _read_at(file: IO[bytes], offset: int, limit: int) -> bytes:
-    file.seek(offset)
-    return file.read(limit)
+    return os.pread(file.fileno(), limit, offset)  # to seek farther than files may reach is an error
 
 
 def kept_from(file: IO[bytes], offset: int) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -92,3 +93,11 @@ def test_output_whose_beginning_was_removed_is_read_from_where_it_is_kept(tmp_pa
     assert (chunk.next_offset, chunk.ended) == (path.stat().st_size, True)
     assert read_output(path, tail_offset(path, 2), 100, ended=True).text == "line 19998\nline 19999\n"
     assert tail_offset(path, 10**6) == chunk.next_offset - len(rest)
+
+
+def test_beyond_the_end_there_is_nothing_however_far() -> None:
+    with TemporaryDirectory(dir="/var/tmp") as folder:  # on a disk, which refuses to look farther than files may reach
+        path = Path(folder) / "output"
+        path.write_bytes(b"all of it\n")
+        for offset in (10, 2**45, 2**62):
+            assert read_output(path, offset, 100, ended=True).text == ""
