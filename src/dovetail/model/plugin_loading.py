@@ -60,7 +60,7 @@ def load_plugin(point: EntryPoint, noun: str = "plugin") -> Any:
 
 def class_of(plugin: type[Any] | EntryPoint) -> Any:
     """A built-in plugin as it is, one of another package loaded. Told by what is a class: where somebody has imported
-    `importlib_metadata`, as OpenTelemetry does, it finds entry points in place of Python and gives its own."""
+    `importlib_metadata`, as Dask does, it finds entry points in place of Python and gives its own."""
     return plugin if isinstance(plugin, type) else load_plugin(plugin)
 
 
