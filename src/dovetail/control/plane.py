@@ -205,17 +205,10 @@ class ControlPlane:
         described = read_topology_file(self.settings.topology)
         self._make_folder()
         self.access.admin.load()
-        self._garbage.pause()  # restoring makes hundreds of thousands of lasting objects
         await on_store_thread(self.store.open)
         newest_record = await on_store_thread(self.store.newest_history_time)
-        snapshot = await on_store_thread(self.store.restore)
-        self.access.restore(await on_store_thread(self.store.tokens))
-        self.engine.restore(snapshot)
-        self._admission.recount()
-        self._announcements.restore(snapshot.announced)
-        self.discovery.start(snapshot.nodes)
-        self._garbage.start()
-        self.reservations.next_id = snapshot.next_reservation
+        with self._garbage.paused():  # restoring makes hundreds of thousands of lasting objects
+            snapshot = await self._restore()
         self._loop = ControlLoop(
             self.engine,
             self._admission,
@@ -252,6 +245,16 @@ class ControlPlane:
         self._tasks = [asyncio.ensure_future(part) for part in (*lasting, _warm_up())]
         await self._apply([])  # the engine takes in what the backends announced before anyone asks
         log.info("started", nodes=len(self.questions.nodes), workloads=len(self.questions.workloads))
+
+    async def _restore(self) -> Snapshot:
+        snapshot = await on_store_thread(self.store.restore)
+        self.access.restore(await on_store_thread(self.store.tokens))
+        self.engine.restore(snapshot)
+        self._admission.recount()
+        self._announcements.restore(snapshot.announced)
+        self.discovery.start(snapshot.nodes)
+        self.reservations.next_id = snapshot.next_reservation
+        return snapshot
 
     def _make_folder(self) -> None:
         folder = self.settings.folder

@@ -53,6 +53,13 @@ def test_a_bad_workload_is_refused_with_its_field(http: httpx.Client, bad: Any, 
     problem_in(http.post("/workloads", json=bad, params={"dry_run": True}), 422)
 
 
+def test_true_is_no_port(http: httpx.Client) -> None:
+    problem = problem_in(http.post("/nodes/any/probes", json={"port": True}), 422)
+    assert [(error["field"], error["message"]) for error in problem["errors"]] == [
+        ("port", "true is not accepted; write a whole number")
+    ]
+
+
 def test_one_bad_workload_refuses_the_whole_batch_and_every_mistake_is_said(http: httpx.Client) -> None:
     problem = problem_in(http.post("/workloads", json=[GOOD, {"name": "a", "replicas": -1}, {"nmae": "b"}]), 422)
     fields = {error["field"] for error in problem["errors"]}

@@ -1,15 +1,21 @@
 """The collector works between turns, sets aside what lasts, and still finds cycles."""
 
+import asyncio
 import gc
 import subprocess
 import sys
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from dovetail.control.loop import garbage
 from dovetail.control.loop.garbage import ServerCollector
+from dovetail.control.plane import ControlPlane
+from dovetail.control.settings import Settings
+from dovetail.store.contract import StoreError
 
 
 class Node:
@@ -25,8 +31,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[ServerCollector]:
     monkeypatch.setattr(garbage, "YOUNG", 100)
     monkeypatch.setattr(garbage, "TOO_MANY", 5000)
     found = ServerCollector()
-    found.pause()
-    found.start()
+    found.settle()
     yield found
     gc.set_threshold(*thresholds)
 
@@ -72,8 +77,9 @@ class Node:
         self.me = self
 
 collector = garbage.ServerCollector()
-collector.pause()
-collector.start()
+with collector.paused():
+    assert not gc.isenabled()
+assert gc.isenabled()
 node = Node()
 gone = weakref.ref(node)
 gc.freeze()
@@ -91,3 +97,16 @@ assert lasting
 def test_a_full_collection_finds_cycles_that_were_set_aside_once_as_much_followed() -> None:
     """In a process of its own: it looks at every object, and this one has millions."""
     subprocess.run([sys.executable, "-c", FULL_COLLECTION], check=True)
+
+
+def test_a_start_that_fails_leaves_python_its_collector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plane = ControlPlane(Settings(data=str(tmp_path), backends={}))
+
+    def unreadable() -> NoReturn:
+        assert not gc.isenabled()
+        raise StoreError("the database is damaged")
+
+    monkeypatch.setattr(plane.store, "restore", unreadable)
+    with pytest.raises(StoreError, match="damaged"):
+        asyncio.run(plane.start())
+    assert gc.isenabled()

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from dovetail.model.text.complaint import Invalid
 from dovetail.model.workloads.workload import Workload
 
 QUICK = RunnerLimits(most_queued=3, first_pause_s=0.01, longest_pause_s=0.02, beat_s=0.01, stop_s=0.2)
+PATIENT = replace(QUICK, stop_s=60.0)
 STEP = DurableStep(Batch(), {})
 
 
@@ -74,8 +76,8 @@ def _nothing_heard() -> None:
     Recording.heard = []
 
 
-def runner(kind: type[Recording], hang_s: float = 60.0) -> SubsystemRunner:
-    found = SubsystemRunner("test", kind, hang_s, QUICK)
+def runner(kind: type[Recording], hang_s: float = 60.0, limits: RunnerLimits = QUICK) -> SubsystemRunner:
+    found = SubsystemRunner("test", kind, hang_s, limits)
     found.supervise()
     return found
 
@@ -89,7 +91,7 @@ def supervised(runner: SubsystemRunner, holds: Callable[[], bool], what: str) ->
 
 
 def test_it_hears_every_step_between_its_start_and_its_stop() -> None:
-    one = runner(Recording)
+    one = runner(Recording, limits=PATIENT)
     for _ in range(3):
         one.feed(STEP)
     one.request_stop()

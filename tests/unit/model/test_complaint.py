@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, RootModel, ValidationError, model_validat
 from dovetail.model.node import Node
 from dovetail.model.text.complaint import MAX_COMPLAINTS, Complaint, Invalid, field_name
 from dovetail.model.text.reading import read_one
-from dovetail.model.text.strict import AtField, Strict
+from dovetail.model.text.strict import AtField, Name, Strict
 from dovetail.model.text.validation_errors import complaints_of
 from dovetail.model.workloads.workload import Workload
 
@@ -241,3 +241,32 @@ def test_complaints_end_at_a_hundred_and_the_exception_lists_twenty() -> None:
     lines = str(Invalid(found)).split("\n")
     assert len(lines) == 21
     assert lines[-1] == "… and 80 more; correct these first"
+
+
+class Amounts(Strict):
+    whole: int | None = None
+    some: list[Annotated[float, Field(ge=0)]] = []
+    of_each: dict[str, int] = {}
+    port: Name | Annotated[int, Field(ge=1)] | None = None
+    anything: bool | int | str | None = None
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({"whole": True}, "whole"),
+        ({"some": [0.5, True]}, "some[1]"),
+        ({"of_each": {"a": False}}, "of_each.a"),
+        ({"port": True}, "port"),
+    ],
+)
+def test_true_is_not_the_number_one(data: object, field: str) -> None:
+    complaints = problems_of(Amounts, data)
+    assert {complaint.field for complaint in complaints} == {field}
+    assert any("number" in complaint.message for complaint in complaints)
+
+
+def test_numbers_in_quotes_are_numbers_and_booleans_stay_where_they_belong() -> None:
+    found = Amounts.model_validate({"whole": "5", "some": ["0.5", 1], "port": 80, "anything": True})
+    assert found == Amounts(whole=5, some=[0.5, 1.0], port=80, anything=True)
+    assert found.anything is True

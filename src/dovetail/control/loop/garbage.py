@@ -13,6 +13,8 @@ of a test run, leaves collections to Python: what it set aside would stay there 
 """
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 YOUNG = 1_500  # new objects until they are collected, which takes a part of a millisecond
 TOO_MANY = 12_000  # so many of one turn are tasks: they are set aside without a look at each
@@ -25,13 +27,18 @@ _LATEST = 600_000, 20, 50
 class PythonCollector:
     """Python's own, which only waits for lasting objects to be made."""
 
-    def pause(self) -> None:
+    @contextmanager
+    def paused(self) -> Iterator[None]:
         """While lasting objects are made."""
         gc.disable()
+        try:
+            yield
+            self.settle()
+        finally:
+            gc.enable()
 
-    def start(self) -> None:
-        """All lasting objects are there now."""
-        gc.enable()
+    def settle(self) -> None:
+        """All that is there now lasts."""
 
     def collect(self) -> None:
         """Between two turns of the control loop."""
@@ -47,11 +54,10 @@ class ServerCollector(PythonCollector):
         self._set_aside = 0  # objects since the last full collection; some have gone since
         self._frozen_before: int | None = None  # set aside until that collection; counted late, as it takes time
 
-    def start(self) -> None:
-        """All that is there now is set aside."""
+    def settle(self) -> None:
+        """Sets it aside."""
         gc.freeze()
         gc.set_threshold(*_LATEST)
-        gc.enable()
         self._set_aside, self._frozen_before = 0, None
 
     def collect(self) -> None:
@@ -74,4 +80,4 @@ class ServerCollector(PythonCollector):
         if self._set_aside >= self._frozen_before:
             gc.unfreeze()
             gc.collect()
-            self.start()
+            self.settle()

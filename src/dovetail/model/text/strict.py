@@ -1,16 +1,18 @@
 """The base class of all user input models, and helpers for their error messages.
 
-Unknown fields are errors, and models are frozen. Messages echo input only through `shown`, so they stay one short line
+Unknown fields are errors, `true` is not the number 1, and models are frozen. Messages echo input only through `shown`, so they stay one short line
 whatever was sent. `complaint` turns errors into complaints.
 """
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ipaddress import ip_address
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticKnownError
+from pydantic_core.core_schema import no_info_before_validator_function
 
 # There is only one way to match between two separators, so a long invalid name is refused quickly.
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[._-][A-Za-z0-9]+)*", re.ASCII)
@@ -22,8 +24,36 @@ MAX_HOST = 253
 MAX_SHOWN = 60
 
 
+def _no_boolean(error: Literal["int_type", "float_type"]) -> Callable[[object], object]:
+    def checked(value: object) -> object:
+        if isinstance(value, bool):
+            raise PydanticKnownError(error)
+        return value
+
+    return checked
+
+
+_NUMBERS = {"int": _no_boolean("int_type"), "float": _no_boolean("float_type")}
+
+
+def _refuse_booleans_as_numbers(schema: Any) -> None:
+    """In the fields of one model: those of models inside of it are references here. Python's booleans are integers, so
+    Pydantic takes them unless it is told to refuse numbers in quotes too."""
+    for key, part in schema.items() if isinstance(schema, dict) else enumerate(schema):
+        if isinstance(part, dict) and part.get("type") in _NUMBERS:
+            schema[key] = no_info_before_validator_function(_NUMBERS[part["type"]], part)
+        elif isinstance(part, dict | list):
+            _refuse_booleans_as_numbers(part)
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        _refuse_booleans_as_numbers(handler.resolve_ref_schema(schema))
+        return schema
 
 
 class AtField(ValueError):

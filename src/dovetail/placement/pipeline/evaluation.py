@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dovetail.cluster.arrays import B1, F8, Rows
 from dovetail.cluster.change_log import DEVICES, GROUPS, PLACEMENTS, RESOURCES
@@ -50,6 +51,7 @@ class FilterResult:
     counts: list[int]
     notes: tuple[str, ...]
     eligibility: int  # how many of the filters come before those about capacity
+    masks: npt.NDArray[np.bool_] | None = None  # bool[filter, node]: each filter's own answer, where they are kept
     _eligible: "FilterResult | None" = None  # of the filters before those about capacity, which may be cached
     _rows: Rows | None = None
 

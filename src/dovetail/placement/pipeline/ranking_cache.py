@@ -77,7 +77,7 @@ class RankingCache:
     def filtered(self) -> FilterResult:
         """What the filters left, as of the last refresh."""
         notes = tuple(filter(None, self._failures[: len(self.masks)]))
-        return FilterResult(list(self.stages), self.counts, notes, self._evaluator.eligibility)
+        return FilterResult(list(self.stages), self.counts, notes, self._evaluator.eligibility, self.masks)
 
     @property
     def notes(self) -> tuple[str, ...]:

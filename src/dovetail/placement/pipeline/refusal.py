@@ -35,7 +35,7 @@ def unplaced(
     failure = next((note for note in filtered.notes if note.startswith(f"plugin {plugin.name!r} failed")), None)
     summary = RefusalSummary(PLUGIN_FAILED, failure) if failure else _summary(plugin, request, view, before)
     if not failure and summary.eviction is Eviction.NEVER and not isinstance(plugin, ReadyFilter):
-        summary = _closed_nodes(request, evaluator, view, summary)
+        summary = _closed_nodes(request, evaluator, view, filtered, summary)
     return Explanation(
         outcome=summary.outcome,
         message=summary.message,
@@ -90,15 +90,21 @@ def _summary(plugin: Filter, request: Request, view: View, candidates: B1) -> Re
         return RefusalSummary(plugin.reason, f"{plugin.name} refuses all of {nodes}: {_without_words(plugin, error)}")
 
 
-def _closed_nodes(request: Request, evaluator: Evaluator, view: View, summary: RefusalSummary) -> RefusalSummary:
+def _closed_nodes(
+    request: Request, evaluator: Evaluator, view: View, filtered: FilterResult, summary: RefusalSummary
+) -> RefusalSummary:
     """The true cause where the only nodes that could take the task are offline, cordoned or in quarantine: whatever
     the others lack matters less. The summary as it is if there are no such nodes. Nodes that take work and are too
     small stay `insufficient_resources`, in other words."""
     ready = next((plugin for plugin in evaluator.filters if isinstance(plugin, ReadyFilter)), None)
     closed = view.present & ~view.ready
     rows = np.flatnonzero(closed if request.among is None else closed & request.among[view.rows])
-    for plugin in evaluator.filters:
-        if len(rows) and plugin is not ready:
+    for number, plugin in enumerate(evaluator.filters):
+        if plugin is ready or not len(rows):
+            continue
+        if filtered.masks is not None:
+            rows = rows[filtered.masks[number].take(rows)]
+        else:
             answer, _ = evaluator.mask(plugin, request, view.subset(rows))
             rows = rows if answer is True else rows[np.broadcast_to(answer, len(rows))]
     if ready is None or not len(rows):
