@@ -90,6 +90,7 @@ class ControlLoop:
         self._unwritten: deque[float] = deque()  # when the steps were decided that are not durable yet
         self._turn_events: list[Event] = []  # what the engine heard in this turn
         self._heard: list[HeardTurn] = []  # turns that are in no step yet
+        self._put_off = False  # the last turn only listened: to a large submission
         self._learned = False  # something was learned since memory was last written
         # Latest answers by idempotency key, for a key that arrives twice before the first is durable.
         self._answered: OrderedDict[str, tuple[IdempotencyKey, list[AcceptedSubmission]]] = OrderedDict()
@@ -151,7 +152,9 @@ class ControlLoop:
                 commands += self._hear(item, now, step)
             if time.perf_counter() > hears_until or self._engine.changed >= self._pace.most_rows:
                 break  # the next turn takes the others
-        commands += self._decide(now, until)
+        self._put_off = time.perf_counter() > until and not self._put_off
+        if not self._put_off:
+            commands += self._decide(now, until)
         batch = step.batch
         batch.changes = self._engine.take_changes(now)
         self._admission.counts.update(batch.changes.workloads)
