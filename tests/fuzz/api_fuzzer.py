@@ -46,6 +46,16 @@ _NOT_CHECKED = ("positive_data_acceptance",)
 _ONCE = ("ignored_auth",)
 #: DELETE cancels work, which can still be looked at, and the versions of a policy outlive it.
 _OUTLIVES = "^/api/v1/(workloads/.ref.|policies/.name./versions)"
+#: What can be listed and removed: the field that names it, and what else a request to remove it says.
+SWEPT: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("services", "name", {}),
+    ("policies", "name", {}),
+    ("reservations", "id", {}),
+    ("tokens/join", "id", {}),
+    ("login/sessions", "id", {}),
+    ("budgets", "namespace", {}),
+    ("backends", "name", {"force": "true"}),
+)
 MB = 1_000_000
 
 
@@ -232,10 +242,13 @@ class ApiFuzzer:
     def sweep(self) -> None:
         """Remove what earlier requests left, make one thing of each kind, and see how much memory the server has."""
         http = self._server.http
-        http.post("/api/v1/workloads/cancel", json={"match": "*", "force": True})
-        for noun, key in (("policies", "name"), ("reservations", "id"), ("tokens/join", "id"), ("backends", "name")):
+        for noun, key, fixed in SWEPT:  # services first: they replace what is cancelled
             for one in http.get(f"/api/v1/{noun}").json()["items"]:
-                http.delete(f"/api/v1/{noun}/{one[key]}", params={"force": "true"} if noun == "backends" else {})
+                params = fixed | ({"namespace": one["namespace"]} if noun == "services" else {})
+                http.delete(f"/api/v1/{noun}/{one[key]}", params=params)
+        http.post("/api/v1/workloads/cancel", json={"match": "*", "force": True})
+        for noun in ("topology", "distances"):
+            http.delete(f"/api/v1/{noun}")
         for node in http.get("/api/v1/nodes").json()["items"]:
             if node["backend"] == "registered":
                 http.delete(f"/api/v1/nodes/{node['name']}")

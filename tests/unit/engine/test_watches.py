@@ -9,6 +9,8 @@ import pytest
 from tests.unit.engine.scene import Scene
 
 from dovetail.model.event import NodeCordoned, NodeHealthChanged, Tick
+from dovetail.placement.contract import Request
+from dovetail.placement.pipeline.pipeline import Choice, Pipeline
 
 NEAR_DB = [{"near": "db", "within": "zone"}]
 NOT_WITH_WEB = [{"apart": {"labels": {"app": "web"}}, "within": "zone"}]
@@ -36,6 +38,26 @@ def test_who_only_wishes_to_be_near_others_waits_for_room_alone() -> None:
     assert scene.engine._state.wake.watches == {}
     scene.end("old")
     assert scene.tick() == ["gang.0", "gang.1"]
+
+
+def test_room_on_nodes_that_are_not_for_it_is_no_reason_to_look_at_work_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, looked_at = scene_of("ab"), list[str]()
+    decide = Pipeline.decide
+
+    def noted(self: Pipeline, request: Request, task: Any, **how: Any) -> Choice:
+        looked_at.append(scene.name_of(task))
+        return decide(self, request, task, **how)
+
+    monkeypatch.setattr(Pipeline, "decide", noted)
+    scene.run("old", 4, node_selector={"zone": "a"})
+    scene.run("other", 4, node_selector={"zone": "b"})
+    scene.submit("new", 4, node_selector={"zone": "b"})
+    assert scene.tick() == []
+    looked_at.clear()
+    scene.end("old")
+    assert (scene.tick(), looked_at) == ([], [])
+    scene.end("other")
+    assert (scene.tick(), looked_at) == (["new.0"], ["new.0"])
 
 
 # --- other work comes ----------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Wakes parked work: enqueues the first workload of every equivalence class for which something changed.
 
 If one workload of a class does not fit, none does. So only the first is tried, and the next when that one was placed. A
-quick check of changed rows avoids most tries: of the capacity that is free there, and for work that may preempt, of
-what it could free. Work that depends on more than a node's own row is woken by its watch (`watches`).
+quick check of changed rows avoids most tries: whether they are for such work at all, and of the capacity that is free
+there; for work that may preempt, of what it could free. Work that depends on more than a node's own row is woken by its watch (`watches`).
 """
 
 from copy import copy
@@ -11,6 +11,7 @@ import numpy as np
 
 from dovetail.cluster.arrays import F8, Rows
 from dovetail.cluster.placements import VictimInfo
+from dovetail.cluster.views.view import View
 from dovetail.engine.backfill.backfilling import waits_for_victims, wake_heads
 from dovetail.engine.preemption.preempting import PreemptionRights, may_displace
 from dovetail.engine.scheduling.watches import rows_to_wake
@@ -94,7 +95,7 @@ def _wake_over_quota(state: EngineState) -> None:
 
 
 class _FreeRows:
-    """What is free on some rows: a quick check of capacity alone."""
+    """What is free on some rows, for a quick check."""
 
     def __init__(self, state: EngineState, rows: Rows) -> None:
         self._state = state
@@ -121,14 +122,19 @@ class _FreeRows:
         """May the request fit a row? With measured usage only the full evaluation can tell, so the answer is yes."""
         if self._most is None:
             return False
-        if self._state.pipelines[request.shape.profile].evaluator.resources.by_observation:
+        evaluator = self._state.pipelines[request.shape.profile].evaluator
+        if evaluator.resources.by_observation:
             return True
         needs = request.column
         n = len(needs)
         if (self._most[:n] < needs).any():
             return False
         column = needs[:, None]
-        return bool(((self._free[:n] >= column) | (column == 0)).all(axis=0).any())
+        roomy = ((self._free[:n] >= column) | (column == 0)).all(axis=0)
+        if not roomy.any():
+            return False
+        eligible = evaluator.eligible(request, View(self._state.cluster))
+        return eligible is None or bool(eligible[self.rows[roomy]].any())
 
 
 class _ClearableRows:

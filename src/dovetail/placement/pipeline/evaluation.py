@@ -4,7 +4,7 @@ A score that fails is left out of that decision and named in it. A filter that f
 requirement), unless the profile says `on_filter_error: skip`. No plugin can stop the scheduler.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,16 +137,24 @@ class Evaluator:
         self.misled_by_amounts = [f for f in self.filters[self.eligibility :] if f.amounts_mislead]
 
     def run_filters(self, request: Request, view: View) -> FilterResult:
-        """Tasks ask for few kinds of nodes again and again, so eligibility is cached until a node changes."""
-        key = self._eligible.key(request, view)
-        eligible = None if key is None else self._eligible.get(key)
-        if eligible is None:
-            alive = view.present if request.among is None else view.present & request.among[view.rows]
-            eligible = self._run(self._asked[: self.eligibility], request, view, alive)
-            if key is not None and not eligible.notes:
-                self._eligible.keep(key, eligible, view)
+        eligible = self._eligibility(request, view, self._eligible.key(request, view))
         found = self._run(self._asked[self.eligibility :], request, view, eligible.alive, eligible.counts[-1])
         return found.after(eligible)
+
+    def eligible(self, request: Request, view: View) -> B1 | None:
+        """Nodes that pass every filter but those about capacity, if that can be told without asking each time."""
+        key = self._eligible.key(request, view)
+        return None if key is None else self._eligibility(request, view, key).alive
+
+    def _eligibility(self, request: Request, view: View, key: Hashable | None) -> FilterResult:
+        """Tasks ask for few kinds of nodes again and again, so it is cached until a node changes."""
+        found = None if key is None else self._eligible.get(key)
+        if found is None:
+            alive = view.present if request.among is None else view.present & request.among[view.rows]
+            found = self._run(self._asked[: self.eligibility], request, view, alive)
+            if key is not None and not found.notes:
+                self._eligible.keep(key, found, view)
+        return found
 
     def _run(
         self, filters: list[AskedFilter], request: Request, view: View, alive: B1, count: int = -1
