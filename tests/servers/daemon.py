@@ -5,6 +5,7 @@ A daemon keeps its log across restarts, and a start that fails says what the log
 modules beside this one, and so is what a daemon's own children do when it dies.
 """
 
+import fcntl
 import os
 import secrets
 import shutil
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +32,7 @@ START_S = 120.0
 LOG_TAIL_CHARACTERS = 3000
 SERVER_PORTS = range(10_000, 32_000)  # below those of outgoing connections (ip_local_port_range)
 LEASH = Leash()
+_ours = set[int]()  # ports that were given out by this process
 
 
 class Daemon:
@@ -139,15 +142,26 @@ class Daemon:
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct ports of the loopback that nobody listens on now. The kernel gives them to no connection either, so that
-    a server that is killed finds its port free when it starts again."""
-    found = set[int]()
+    """Distinct ports of the loopback that nobody listens on now. They belong to this process as long as it lives: a
+    server that is killed finds its port free when it starts again, as no other test run gets it, and the kernel gives
+    it to no connection."""
+    found = list[int]()
     while len(found) < count:
         port = secrets.choice(SERVER_PORTS)
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
-            found.add(port)
-    return list(found)
+            fcntl.lockf(_given_out(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+            if port not in _ours:  # to the thread that was the first to get it
+                _ours.add(port)
+                found.append(port)
+    return found
+
+
+@cache
+def _given_out() -> int:
+    """A file of which each process locks the bytes whose numbers are those of its ports."""
+    path = Path(tempfile.gettempdir(), f"dovetail-test-ports-{os.geteuid()}")
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager

@@ -23,6 +23,15 @@ print(daemon.pid, flush=True)
 time.sleep(1000)
 """
 
+OTHER_RUN = """
+import sys
+from tests.servers import daemon
+
+taken = int(sys.argv[1])
+daemon.SERVER_PORTS = range(taken, taken + 40)
+assert taken not in daemon.free_ports(36)
+"""
+
 
 def ends(pid: int) -> bool:
     """Whether a process that may be anybody's child ends in time."""
@@ -71,3 +80,8 @@ def test_a_folder_goes_with_whatever_still_runs_for_it() -> None:
 
 def test_ports_given_out_together_are_different() -> None:
     assert len(set(free_ports(50))) == 50
+
+
+def test_a_port_of_one_test_run_is_given_to_no_other() -> None:
+    (taken,) = free_ports(1)
+    subprocess.run([sys.executable, "-c", OTHER_RUN, str(taken)], cwd=REPOSITORY, timeout=PATIENCE_S, check=True)
