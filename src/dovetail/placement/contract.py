@@ -133,6 +133,8 @@ class WakeSignals:
     anything: bool = False  # any event, on any node
 
     def __or__(self, other: "WakeSignals") -> "WakeSignals":
+        if not self or not other:
+            return self or other
         counted = dict.fromkeys((*self.counted, *other.counted))
         return WakeSignals(tuple(counted), self.levels | other.levels, self.anything or other.anything)
 

@@ -60,6 +60,8 @@ def wake_parked(state: EngineState) -> None:
 def _unpromised(state: EngineState, changed: "_FreeRows") -> "_FreeRows":
     """Without the rows that are being cleared for a preemptor."""
     promises = state.promises
+    if not promises:
+        return changed
     rows = [
         row
         for row in changed.rows.tolist()

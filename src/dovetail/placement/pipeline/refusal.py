@@ -96,18 +96,17 @@ def _closed_nodes(
     """The true cause where the only nodes that could take the task are offline, cordoned or in quarantine: whatever
     the others lack matters less. The summary as it is if there are no such nodes. Nodes that take work and are too
     small stay `insufficient_resources`, in other words."""
-    ready = next((plugin for plugin in evaluator.filters if isinstance(plugin, ReadyFilter)), None)
+    number = next((i for i, plugin in enumerate(evaluator.filters) if isinstance(plugin, ReadyFilter)), None)
+    if number is None:
+        return summary
+    ready = evaluator.filters[number]
     closed = view.present & ~view.ready
     rows = np.flatnonzero(closed if request.among is None else closed & request.among[view.rows])
-    for number, plugin in enumerate(evaluator.filters):
-        if plugin is ready or not len(rows):
-            continue
-        if filtered.masks is not None:
-            rows = rows[filtered.masks[number].take(rows)]
-        else:
-            answer, _ = evaluator.mask(plugin, request, view.subset(rows))
-            rows = rows if answer is True else rows[np.broadcast_to(answer, len(rows))]
-    if ready is None or not len(rows):
+    if filtered.masks is not None:
+        rows = rows[np.delete(filtered.masks[:, rows], number, axis=0).all(axis=0)]
+    else:
+        rows = _passed_by_others(request, evaluator, view, ready, rows)
+    if not len(rows):
         return summary
     nodes = view.subset(rows)
     found = ready.summarise(request, nodes, nodes.present)
@@ -116,6 +115,15 @@ def _closed_nodes(
         message = f"only {nodes.name(0)} could take it: {ready.refuse(request, nodes, 0).message}"
     kept = summary if summary.outcome == Outcome.INSUFFICIENT_RESOURCES else found
     return kept._replace(message=message)
+
+
+def _passed_by_others(request: Request, evaluator: Evaluator, view: View, but: Filter, rows: Rows) -> Rows:
+    """Those of the rows that every filter but one allows."""
+    for plugin in evaluator.filters:
+        if len(rows) and plugin is not but:
+            answer, _ = evaluator.mask(plugin, request, view.subset(rows))
+            rows = rows if answer is True else rows[np.broadcast_to(answer, len(rows))]
+    return rows
 
 
 def _without_words(plugin: Filter, error: Exception) -> str:
