@@ -3,7 +3,8 @@
 A question is a generator. It yields where it may be interrupted, and returns its answer. Rules for whoever writes one:
 
 - No trial is open at a `yield`. A question that places thousands of tasks closes its trial there, and places again what
-  it had decided when it goes on: placing costs little, deciding costs much.
+  it had decided when it goes on: placing costs little, deciding costs much. Each piece decides a part as many as it
+  placed again, whatever its time: otherwise thousands of pieces would do little but place again.
 - It goes on only while the engine's state is the same as when it began. Whoever runs it compares `Questions.version`
   before each piece and begins anew if that has changed, so an answer is always about one state.
 - `is_spent` tells a question with an open trial that the time of its piece is used up. The engine has no clock: the

@@ -33,6 +33,7 @@ from dovetail.placement.preemption.cheapest import cheapest
 from dovetail.queueing.quota import OverQuota
 
 _TRIAL_WORKLOAD = -1  # never a real id
+PLACED_AGAIN_A_TASK = 4  # so many tasks are placed again in about the time in which one is decided
 _MOST_DISPLACING = 64  # tasks for which victims are sought at once; the answer must not keep others waiting
 _PRIORITIES = tuple(Priority)  # by rank
 
@@ -194,7 +195,8 @@ class PlanTrial:
         return sum(task.node is not None for task in whole(self.run(most)))
 
     def run(self, most: int, is_spent: IsSpent = never) -> Pieces[list[PlannedTask]]:
-        """One task after the other, until one finds no node. At least one task is decided in each piece."""
+        """One task after the other, until one finds no node. Each piece decides at least one task, and a part as many
+        as it had to place again."""
         decided: list[tuple[Request, Choice]] = []
         while True:
             cursor = self._pipeline.cursor
@@ -209,12 +211,14 @@ class PlanTrial:
 
     def _continue(self, most: int, decided: list[tuple[Request, Choice]], is_spent: IsSpent) -> bool:
         """Is it done? Otherwise the time of this piece is used up."""
-        gang = self._spec.gang
+        gang, at_least = self._spec.gang, len(decided) + len(decided) // PLACED_AGAIN_A_TASK + 1
         if not decided and gang is not None and layout_of(self._state, self.subject) is not None:
             decided += self._gang(min(gang.min, most))
         while len(decided) < most:
-            if decided and (decided[-1][1].row is None or is_spent()):
-                return decided[-1][1].row is None
+            if decided and decided[-1][1].row is None:
+                return True
+            if len(decided) >= at_least and is_spent():
+                return False
             request, choice = self._decide(len(decided))
             self._place(len(decided), request, choice)
             decided.append((request, choice))
