@@ -2,7 +2,8 @@
 
 If one workload of a class does not fit, none does. So only the first is tried, and the next when that one was placed. A
 quick check of changed rows avoids most tries: whether they are for such work at all, and of the capacity that is free
-there; for work that may preempt, of what it could free. Work that depends on more than a node's own row is woken by its watch (`watches`).
+there; for work that may preempt, of what it could free. Work that depends on more than a node's own row is woken by its
+watch (`watches`).
 """
 
 from copy import copy

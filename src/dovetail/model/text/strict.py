@@ -1,7 +1,7 @@
 """The base class of all user input models, and helpers for their error messages.
 
-Unknown fields are errors, `true` is not the number 1, and models are frozen. Messages echo input only through `shown`, so they stay one short line
-whatever was sent. `complaint` turns errors into complaints.
+Unknown fields are errors, `true` is not the number 1, and models are frozen. Messages echo input only through `shown`,
+so they stay one short line whatever was sent. `complaint` turns errors into complaints.
 """
 
 import difflib

@@ -53,7 +53,8 @@ class ReadyFilter(Filter):
         quarantined = online & ~cordoned & view.quarantined
         usable = online & ~cordoned & ~quarantined
         if usable.any():
-            down = ", ".join(repr(view.backend_names[code]) for code in np.flatnonzero(np.bincount(view.backend_codes[usable])))
+            codes = np.bincount(view.backend_codes[usable]).nonzero()[0].tolist()
+            down = ", ".join(repr(view.backend_names[code]) for code in codes)
             message = f"{count_nodes(int(usable.sum()))} could take it, but backend {down} does not answer"
             return RefusalSummary(Outcome.BACKEND_UNAVAILABLE, f"{message}; dovetail backend shows why")
         counts = {
