@@ -202,6 +202,15 @@ def test_placing_again_costs_no_more_than_deciding(engine: Engine, monkeypatch: 
     assert len(placed) < 10 * 640
 
 
+def test_answers_about_a_state_that_is_gone_are_not_kept(engine: Engine) -> None:
+    questions = Questions(engine)
+    for number in range(5):
+        spec = Workload.model_validate({"name": f"wide-{number}", "resources": {"cpu": 1}, "replicas": 300})
+        assert whole(questions.plans.plan(spec)) is whole(questions.plans.plan(spec))
+        engine.handle(NodeObserved("n1", {"cpu": number}), 0.0)
+    assert len(questions.plans._answers) == 1
+
+
 def test_a_plan_is_made_on_a_cluster_that_never_rests(engine: Engine) -> None:
     asyncio.run(plan_while_nodes_report(engine))
 

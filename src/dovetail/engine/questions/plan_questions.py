@@ -76,17 +76,21 @@ class PlanQuestions:
     def __init__(self, state: EngineState, explanations: ExplanationQuestions, version: Callable[[], Hashable]) -> None:
         self._state, self._explanations, self._version = state, explanations, version
         self._answers: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
+        self._answered: Hashable = None  # the version that they are about
         # Of the last state alone, with its time: it is large, and goes on where the last question stopped.
         self._forecast: tuple[Hashable, float, StartForecast | None] = (None, -inf, None)
 
     def _kept(self, question: Hashable, now: float, pieces: Callable[[], Pieces[T]]) -> Pieces[T]:
         """The answer that is kept, or a new one."""
-        key = self._version(), question
-        at, found = self._answers.get(key, (-inf, None))
+        version = self._version()
+        if version != self._answered:  # the plan of a thousand tasks is megabytes, and no use any more
+            self._answers.clear()
+            self._answered = version
+        at, found = self._answers.get(question, (-inf, None))
         if not at <= now < at + KEPT_S:
             found = yield from without_trace(self._state, pieces())
-            self._answers[key] = now, found
-            self._answers.move_to_end(key)
+            self._answers[question] = now, found
+            self._answers.move_to_end(question)
             if len(self._answers) > MOST_KEPT:
                 self._answers.popitem(last=False)
         answer: T = found
