@@ -60,6 +60,17 @@ def test_room_on_nodes_that_are_not_for_it_is_no_reason_to_look_at_work_again(mo
     assert (scene.tick(), looked_at) == (["new.0"], ["new.0"])
 
 
+def test_room_on_a_node_that_it_only_wishes_to_avoid_wakes_work() -> None:
+    scene = scene_of("ab")
+    scene.run("old", 4, node_selector={"zone": "a"})
+    scene.run("other", 4, node_selector={"zone": "b"})
+    match = {"key": "zone", "operator": "In", "values": ["b"]}
+    scene.submit("new", 4, node_affinity={"preferred": [{"match": [match], "priority": 1}]})
+    assert scene.tick() == []
+    scene.end("old")
+    assert scene.tick() == ["new.0"]
+
+
 # --- other work comes ----------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ watch (`watches`).
 """
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -136,7 +137,8 @@ class _FreeRows:
         roomy = ((self._free[:n] >= column) | (column == 0)).all(axis=0)
         if not roomy.any():
             return False
-        eligible = evaluator.eligible(request, View(self._state.cluster))
+        least = replace(request, shape=request.shape.least) if request.shape.insists else request
+        eligible = evaluator.eligible(least, View(self._state.cluster))
         return eligible is None or bool(eligible[self.rows[roomy]].any())
 
 
